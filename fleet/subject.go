@@ -1,0 +1,25 @@
+package fleet
+
+import "io"
+
+// SubjectType is the type of object that a transition happened to.
+type SubjectType string
+
+// The types of subject.
+const (
+	SubjectSite    SubjectType = "SITE"
+	SubjectSku     SubjectType = "SKU"
+	SubjectMachine SubjectType = "MACHINE"
+	SubjectToken   SubjectType = "TOKEN"
+)
+
+// Values lists the subject types, for ent.
+func (SubjectType) Values() []string {
+	return []string{string(SubjectSite), string(SubjectSku), string(SubjectMachine), string(SubjectToken)}
+}
+
+// MarshalGQL writes the GraphQL form.
+func (s SubjectType) MarshalGQL(w io.Writer) { marshalEnum(w, s) }
+
+// UnmarshalGQL reads the GraphQL form.
+func (s *SubjectType) UnmarshalGQL(v any) error { return unmarshalEnum(s, v, s.Values()) }

@@ -1,0 +1,55 @@
+package resolvers
+
+import (
+	"github.com/99designs/gqlgen/graphql"
+
+	"fleetgraph/fleet"
+)
+
+// patch tells an absent field from a null one.
+func patch[T any](o graphql.Omittable[*T]) fleet.Patch[T] {
+	value, set := o.ValueOK()
+	return fleet.Patch[T]{Set: set, Value: value}
+}
+
+// valueOf is the value of an optional field, or zero where it is absent or null.
+func valueOf[T any](o graphql.Omittable[*T]) T {
+	if v := o.Value(); v != nil {
+		return *v
+	}
+	var zero T
+	return zero
+}
+
+func pointers[T any](values []T) []*T {
+	out := make([]*T, len(values))
+	for i := range values {
+		out[i] = &values[i]
+	}
+	return out
+}
+
+func values[T any](pointers []*T) []T {
+	if pointers == nil {
+		return nil
+	}
+	out := make([]T, len(pointers))
+	for i, p := range pointers {
+		out[i] = *p
+	}
+	return out
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func derefOr[T any](p *T, fallback T) T {
+	if p == nil {
+		return fallback
+	}
+	return *p
+}

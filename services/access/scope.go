@@ -1,0 +1,119 @@
+package access
+
+import (
+	"context"
+
+	"entgo.io/ent/dialect/sql"
+
+	"fleetgraph/ent"
+	"fleetgraph/ent/healthalert"
+	"fleetgraph/ent/intercept"
+	"fleetgraph/ent/machine"
+	"fleetgraph/ent/site"
+	"fleetgraph/ent/sku"
+	"fleetgraph/ent/token"
+	"fleetgraph/ent/transition"
+	"fleetgraph/fleet"
+)
+
+// Intercept makes every read through client, and through its transactions, see
+// only what the context's caller may see. A read without a caller fails.
+func Intercept(client *ent.Client) {
+	client.Intercept(intercept.Func(func(ctx context.Context, q intercept.Query) error {
+		c, ok := From(ctx)
+		if !ok {
+			return Missing()
+		}
+		if restrict := rule(c, q.Type()); restrict != nil {
+			q.WhereP(restrict)
+		}
+		return nil
+	}))
+}
+
+// rule is the one rule of visibility: which rows of a type exist for c. Nil means
+// all of them. A type that is not listed is bound to no site and read by the
+// system only.
+func rule(c *Caller, entity string) func(*sql.Selector) {
+	if c.Role == fleet.RoleAgent {
+		return agentRule(c, entity)
+	}
+	if entity == ent.TypeToken {
+		return tokenRule(c)
+	}
+	if c.AllSites {
+		return nil
+	}
+	switch entity {
+	case ent.TypeSite:
+		return in(site.FieldID, c.SiteIDs)
+	case ent.TypeSku, ent.TypeMachine, ent.TypeHealthAlert, ent.TypeTransition:
+		return in("site_id", c.SiteIDs)
+	default:
+		return nothing
+	}
+}
+
+// agentRule lets an agent see its site, the site's SKUs, and of machines only its
+// own with what hangs on it.
+func agentRule(c *Caller, entity string) func(*sql.Selector) {
+	switch entity {
+	case ent.TypeSite:
+		return in(site.FieldID, c.SiteIDs)
+	case ent.TypeSku:
+		return in(sku.FieldSiteID, c.SiteIDs)
+	case ent.TypeMachine:
+		return func(s *sql.Selector) { s.Where(ownMachine(s.C, c)) }
+	case ent.TypeHealthAlert:
+		return ofOwnMachine(c, healthalert.FieldMachineID)
+	case ent.TypeTransition:
+		return ofOwnMachine(c, transition.FieldMachineID)
+	default:
+		return nothing
+	}
+}
+
+// tokenRule lets admins see the tokens that reach no further than they do.
+func tokenRule(c *Caller) func(*sql.Selector) {
+	switch {
+	case c.Role != fleet.RoleAdmin:
+		return nothing
+	case c.AllSites:
+		return nil
+	default:
+		return func(s *sql.Selector) {
+			s.Where(sql.P(func(b *sql.Builder) {
+				b.Ident(s.C(token.FieldSiteIds)).WriteString(" IS NOT NULL AND ").
+					Ident(s.C(token.FieldSiteIds)).WriteString(" <@ to_jsonb(").Arg(c.SiteIDs).WriteString("::text[])")
+			}))
+		}
+	}
+}
+
+func ownMachine(column func(string) string, c *Caller) *sql.Predicate {
+	return sql.And(
+		sql.In(column(machine.FieldSiteID), anys(c.SiteIDs)...),
+		sql.EQ(column(machine.FieldBmcMACAddress), c.BmcMac),
+	)
+}
+
+func ofOwnMachine(c *Caller, column string) func(*sql.Selector) {
+	return func(s *sql.Selector) {
+		t := sql.Table(machine.Table)
+		s.Where(sql.In(s.C(column), sql.Select(t.C(machine.FieldID)).From(t).Where(ownMachine(t.C, c))))
+	}
+}
+
+func in(column string, values []string) func(*sql.Selector) {
+	return func(s *sql.Selector) { s.Where(sql.In(s.C(column), anys(values)...)) }
+}
+
+func nothing(s *sql.Selector) { s.Where(sql.False()) }
+
+func anys(values []string) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}

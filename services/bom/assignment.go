@@ -1,0 +1,169 @@
+package bom
+
+import (
+	"context"
+	"slices"
+
+	"fleetgraph/ent"
+	"fleetgraph/ent/machine"
+	entsku "fleetgraph/ent/sku"
+	"fleetgraph/fleet"
+	"fleetgraph/services/access"
+	"fleetgraph/services/lifecycle"
+)
+
+// Where a machine may be for its assignment to be changed or verified without
+// force.
+func assignable() []fleet.MachinePosition {
+	return append(verifiable(),
+		fleet.MachinePosition{State: fleet.StateBomValidating, Sub: fleet.SubWaitingForSkuAssignment},
+		fleet.MachinePosition{State: fleet.StateBomValidating, Sub: fleet.SubSkuMissing})
+}
+
+func verifiable() []fleet.MachinePosition {
+	return []fleet.MachinePosition{
+		{State: fleet.StateReady},
+		{State: fleet.StateBomValidating, Sub: fleet.SubSkuVerificationFailed},
+	}
+}
+
+// Assign is the input of Service.Assign.
+type Assign struct {
+	MachineID string
+	SkuID     string
+	Force     bool
+	Key       string `json:"-"`
+}
+
+// Assign assigns a SKU of the machine's site to it and verifies it at once. The
+// machine's checks come before the SKU's. Force skips those of its present SKU
+// and state, and needs an admin.
+func (s *Service) Assign(ctx context.Context, in Assign) error {
+	if err := requireForce(ctx, in.Force); err != nil {
+		return err
+	}
+	if err := fleet.CheckID("machineId", fleet.PrefixMachine, in.MachineID); err != nil {
+		return err
+	}
+	if err := fleet.CheckID("skuId", fleet.PrefixSku, in.SkuID); err != nil {
+		return err
+	}
+	return s.change(ctx, access.Mutation{Name: "assignSku", Key: in.Key, Input: in}, in.MachineID, func(ctx context.Context, tx *ent.Client, m *ent.Machine) error {
+		if m.Kind == fleet.KindDPU {
+			return fleet.Precondition("MACHINE_IS_DPU", "a DPU stands outside BOM validation and has no SKU")
+		}
+		if !in.Force && m.SkuName != nil {
+			return fleet.Precondition("SKU_ALREADY_ASSIGNED", "The specified machine already has a SKU assigned (%s)", *m.SkuName)
+		}
+		if !in.Force && !slices.Contains(assignable(), lifecycle.Position(m)) {
+			return wrongState(m, "Specified machine is not in a valid state for assigning a SKU")
+		}
+		row, err := tx.Sku.Query().Where(entsku.ID(in.SkuID), entsku.SiteID(m.SiteID)).Only(ctx)
+		if ent.IsNotFound(err) {
+			return fleet.Missing("skuId", "SKU_NOT_FOUND", "SKU ID not found: %s", in.SkuID)
+		}
+		if err != nil {
+			return err
+		}
+		m, err = tx.Machine.UpdateOneID(m.ID).SetSkuID(row.ID).SetSkuName(row.Name).Save(ctx)
+		if err != nil {
+			return err
+		}
+		err = lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
+			Event: fleet.EventSkuAssigned, At: s.now(),
+			Details: map[string]any{"sku": row.Name, "skuRevision": row.Revision, "force": in.Force},
+		})
+		if err != nil {
+			return err
+		}
+		return s.judge(ctx, tx, m, false)
+	})
+}
+
+// Unassign is the input of Service.Unassign.
+type Unassign struct {
+	MachineID string
+	Force     bool
+	Key       string `json:"-"`
+}
+
+// Unassign takes a machine's SKU and its alert away; the machine waits for
+// another. Without a SKU it changes nothing. Force skips the check of its state,
+// and needs an admin.
+func (s *Service) Unassign(ctx context.Context, in Unassign) error {
+	if err := requireForce(ctx, in.Force); err != nil {
+		return err
+	}
+	if err := fleet.CheckID("machineId", fleet.PrefixMachine, in.MachineID); err != nil {
+		return err
+	}
+	return s.change(ctx, access.Mutation{Name: "unassignSku", Key: in.Key, Input: in}, in.MachineID, func(ctx context.Context, tx *ent.Client, m *ent.Machine) error {
+		if !in.Force && !slices.Contains(verifiable(), lifecycle.Position(m)) {
+			return wrongState(m, "Specified machine is not in a valid state for removing SKU association")
+		}
+		if m.SkuName == nil {
+			return nil
+		}
+		name := *m.SkuName
+		err := tx.Machine.Update().Where(machine.ID(m.ID)).ClearSkuID().ClearSkuName().
+			ClearLastVerifiedAt().ClearLastVerificationMatch().Exec(ctx)
+		if err != nil {
+			return err
+		}
+		return s.settle(ctx, tx, m, lifecycle.Change{
+			Event: fleet.EventSkuUnset, At: s.now(),
+			Details: map[string]any{"sku": name, "force": in.Force},
+		}, "")
+	})
+}
+
+// Verify is the input of Service.Verify.
+type Verify struct {
+	MachineID string
+	Key       string `json:"-"`
+}
+
+// Verify judges a machine again by its last inventory.
+func (s *Service) Verify(ctx context.Context, in Verify) error {
+	if _, err := access.Require(ctx, fleet.RoleOperator); err != nil {
+		return err
+	}
+	if err := fleet.CheckID("machineId", fleet.PrefixMachine, in.MachineID); err != nil {
+		return err
+	}
+	return s.change(ctx, access.Mutation{Name: "verifyMachineSku", Key: in.Key, Input: in}, in.MachineID, func(ctx context.Context, tx *ent.Client, m *ent.Machine) error {
+		if m.Kind == fleet.KindDPU {
+			return fleet.Precondition("MACHINE_IS_DPU", "a DPU stands outside BOM validation and has no SKU")
+		}
+		if !slices.Contains(verifiable(), lifecycle.Position(m)) {
+			return wrongState(m, "Specified machine is not in a valid state for machine SKU verification")
+		}
+		return s.judge(ctx, tx, m, false)
+	})
+}
+
+// change runs fn on the locked machine as mutation m.
+func (s *Service) change(ctx context.Context, mutation access.Mutation, machineID string, fn func(context.Context, *ent.Client, *ent.Machine) error) error {
+	_, err := access.Run(ctx, s.client, mutation, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+		m, err := lifecycle.Lock(ctx, tx, machineID)
+		if err != nil {
+			return nil, err
+		}
+		return []string{m.ID}, fn(ctx, tx, m)
+	})
+	return err
+}
+
+func requireForce(ctx context.Context, force bool) error {
+	role := fleet.RoleOperator
+	if force {
+		role = fleet.RoleAdmin
+	}
+	_, err := access.Require(ctx, role)
+	return err
+}
+
+func wrongState(m *ent.Machine, message string) error {
+	return fleet.Precondition("MACHINE_STATE", "%s", message).
+		WithDetails(map[string]any{"state": m.State, "subState": m.SubState})
+}

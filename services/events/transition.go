@@ -1,0 +1,72 @@
+// Package events keeps the history of every state transition: append-only rows,
+// written in the transaction that makes the change, numbered within their object
+// without gaps.
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect/sql"
+
+	"fleetgraph/ent"
+	"fleetgraph/ent/transition"
+	"fleetgraph/fleet"
+)
+
+// Transition is one change to record. SiteID is nil for what belongs to no site,
+// MachineID for what is no machine's; From and To are nil for objects without
+// states. Details must marshal to JSON and must not contain a secret.
+type Transition struct {
+	SiteID      *string
+	SubjectType fleet.SubjectType
+	SubjectID   string
+	MachineID   *string
+	From, To    *string
+	Cause       string
+	Actor       string
+	Message     string
+	Details     any
+	At          time.Time
+}
+
+// Append records t in tx. The caller holds a lock on the subject's row, which
+// makes sequence order commit order; ctx must see all of the subject's history.
+func Append(ctx context.Context, tx *ent.Client, t Transition) error {
+	var details json.RawMessage
+	if t.Details != nil {
+		var err error
+		if details, err = json.Marshal(t.Details); err != nil {
+			return fmt.Errorf("record %s: %w", t.Cause, err)
+		}
+	}
+	sequence, err := lastSequence(ctx, tx, t.SubjectID)
+	if err != nil {
+		return err
+	}
+	return tx.Transition.Create().
+		SetNillableSiteID(t.SiteID).SetSubjectType(t.SubjectType).SetSubjectID(t.SubjectID).SetSequence(sequence + 1).
+		SetNillableMachineID(t.MachineID).SetNillableFromState(t.From).SetNillableToState(t.To).
+		SetCause(t.Cause).SetActor(t.Actor).SetMessage(t.Message).SetDetails(details).SetOccurredAt(t.At).
+		Exec(ctx)
+}
+
+// lastSequence is the number of changes recorded for a subject.
+func lastSequence(ctx context.Context, tx *ent.Client, subjectID string) (int, error) {
+	var last []struct{ Last int }
+	err := tx.Transition.Query().
+		Modify(func(s *sql.Selector) {
+			s.Select(sql.As("coalesce(max("+s.C(transition.FieldSequence)+"), 0)", "last")).
+				Where(sql.EQ(s.C(transition.FieldSubjectID), subjectID))
+		}).
+		Scan(ctx, &last)
+	if err != nil {
+		return 0, err
+	}
+	if len(last) != 1 {
+		return 0, fmt.Errorf("last sequence of %s: %d rows", subjectID, len(last))
+	}
+	return last[0].Last, nil
+}

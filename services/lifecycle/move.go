@@ -1,0 +1,85 @@
+// Package lifecycle is a machine's main life: it takes in inventories, keeps a
+// machine's identity, and makes every transition by one guarded writer. What an
+// inventory means for a machine's SKU is another's verdict (see Validator).
+package lifecycle
+
+import (
+	"context"
+	"time"
+
+	"fleetgraph/ent"
+	"fleetgraph/ent/machine"
+	"fleetgraph/fleet"
+	"fleetgraph/services/access"
+	"fleetgraph/services/events"
+)
+
+// Change is what happens to a machine in one transition, beside its state. Quiet
+// leaves no history where the machine stays where it is: nothing was decided that
+// the history does not say already.
+type Change struct {
+	Event   fleet.MachineEvent
+	Message string
+	Details any
+	At      time.Time
+	Quiet   bool
+}
+
+// Position is where a machine's row says that it is.
+func Position(m *ent.Machine) fleet.MachinePosition {
+	p := fleet.MachinePosition{State: m.State}
+	if m.SubState != nil {
+		p.Sub = *m.SubState
+	}
+	return p
+}
+
+// Move takes m, which the caller has locked, along c.Event, and records it. A
+// machine that stays where it is keeps the time it came there. FAILED_PRECONDITION,
+// reason MACHINE_STATE, where the table has no such transition; ABORTED, reason
+// STATE_CHANGED, where another was faster.
+func Move(ctx context.Context, tx *ent.Client, m *ent.Machine, c Change) error {
+	from := Position(m)
+	to, ok := fleet.NextMachinePosition(from, c.Event)
+	if !ok {
+		return fleet.Precondition("MACHINE_STATE", "a machine that is %s has no transition for %s", from, c.Event)
+	}
+	update := tx.Machine.Update().Where(machine.ID(m.ID), machine.StateEQ(from.State), subStateIs(from.Sub)).
+		SetState(to.State).SetUpdatedAt(c.At)
+	if to != from {
+		update.SetStateChangedAt(c.At)
+	}
+	if to.Sub == "" {
+		update.ClearSubState()
+	} else {
+		update.SetSubState(to.Sub)
+	}
+	n, err := update.Save(ctx)
+	if err != nil {
+		return err
+	}
+	if n != 1 {
+		return fleet.Conflict("STATE_CHANGED", "the machine left %s meanwhile", from)
+	}
+	if to == from && c.Quiet {
+		return nil
+	}
+	return Record(ctx, tx, m, &from, &to, c)
+}
+
+// Record appends a change of m to its history. From and to are nil for a change
+// that is none of state.
+func Record(ctx context.Context, tx *ent.Client, m *ent.Machine, from, to *fleet.MachinePosition, c Change) error {
+	return events.Append(ctx, tx, events.Transition{
+		SiteID: &m.SiteID, SubjectType: fleet.SubjectMachine, SubjectID: m.ID, MachineID: &m.ID,
+		From: text(from), To: text(to),
+		Cause: string(c.Event), Actor: access.Actor(ctx), Message: c.Message, Details: c.Details, At: c.At,
+	})
+}
+
+func text(p *fleet.MachinePosition) *string {
+	if p == nil {
+		return nil
+	}
+	return new(p.String())
+}

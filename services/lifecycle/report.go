@@ -1,0 +1,228 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"fleetgraph/ent"
+	"fleetgraph/ent/machine"
+	"fleetgraph/ent/site"
+	"fleetgraph/fleet"
+	"fleetgraph/internal/pgdb"
+	"fleetgraph/services/access"
+)
+
+// maxInventoryBytes bounds an inventory document: the largest real ones are below
+// 200 KiB.
+const maxInventoryBytes = 2 << 20
+
+// maxFabricPorts bounds a fabric observation of one machine.
+const maxFabricPorts = 1024
+
+// A Validator judges what a machine's new inventory means for its SKU, and moves
+// the machine accordingly. It runs inside the transaction that stores the
+// inventory; m is locked and holds it.
+type Validator interface {
+	InventoryStored(ctx context.Context, tx *ent.Client, m *ent.Machine) error
+}
+
+// Service takes in inventories.
+type Service struct {
+	client    *ent.Client
+	now       func() time.Time
+	validator Validator
+}
+
+// New returns the service on client, with now as its clock.
+func New(client *ent.Client, now func() time.Time, validator Validator) *Service {
+	return &Service{client: client, now: now, validator: validator}
+}
+
+// Report is the input of ReportInventory. FabricPorts not set keeps the last
+// observation; set without a value means that there is none.
+type Report struct {
+	SiteID        string
+	BmcMacAddress string
+	Name          string // empty: kept, or made from the MAC address at first sight
+	Inventory     json.RawMessage
+	FabricPorts   fleet.Patch[[]fleet.FabricPort]
+	Key           string `json:"-"`
+}
+
+// Reported is the result of ReportInventory.
+type Reported struct {
+	MachineID string
+	Created   bool
+}
+
+// ReportInventory stores the inventory of the machine with this BMC at this site,
+// which is created at first sight, and has it validated, in one transaction. The
+// BMC's MAC address is the machine's identity; serial numbers never merge
+// machines.
+func (s *Service) ReportInventory(ctx context.Context, in Report) (Reported, error) {
+	c, ok := access.From(ctx)
+	if !ok || c.Role != fleet.RoleAgent {
+		if _, err := access.Require(ctx, fleet.RoleOperator); err != nil {
+			return Reported{}, err
+		}
+	}
+	inventory, err := in.check()
+	if err != nil {
+		return Reported{}, err
+	}
+	if c.Role == fleet.RoleAgent && (!c.SeesSite(in.SiteID) || c.BmcMac != in.BmcMacAddress) {
+		return Reported{}, fleet.Denied("NOT_OWN_MACHINE", "an agent reports its own machine only")
+	}
+	report := func() (access.Outcome, error) {
+		return access.Run(ctx, s.client, access.Mutation{Name: "reportInventory", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+			return s.store(ctx, tx, in, inventory)
+		})
+	}
+	out, err := report()
+	if name, kind := pgdb.Constraint(err); kind == pgdb.KindUnique && name == "machines_site_id_bmc_mac_address_key" {
+		out, err = report() // another report of the same machine created it meanwhile
+	}
+	if err != nil {
+		return Reported{}, nameTaken(err, in.Name)
+	}
+	return Reported{MachineID: out.Result[0], Created: len(out.Result) > 1}, nil
+}
+
+// check checks what needs no database, settles BmcMacAddress in its normal form,
+// and returns the inventory typed.
+func (in *Report) check() (fleet.Inventory, error) {
+	var none fleet.Inventory
+	if err := fleet.CheckID("siteId", fleet.PrefixSite, in.SiteID); err != nil {
+		return none, err
+	}
+	mac, err := fleet.ParseMac("bmcMacAddress", in.BmcMacAddress)
+	if err != nil {
+		return none, err
+	}
+	in.BmcMacAddress = mac
+	if in.Name != "" {
+		if err := fleet.CheckName("name", in.Name); err != nil {
+			return none, err
+		}
+	}
+	if len(in.Inventory) > maxInventoryBytes {
+		return none, fleet.Invalid("inventory", "INVENTORY_TOO_LARGE", "an inventory has at most %d bytes", maxInventoryBytes)
+	}
+	if in.FabricPorts.Value != nil {
+		if err := checkPorts(*in.FabricPorts.Value); err != nil {
+			return none, err
+		}
+	}
+	return fleet.ParseInventory(in.Inventory)
+}
+
+func checkPorts(ports []fleet.FabricPort) error {
+	if len(ports) > maxFabricPorts {
+		return fleet.Invalid("fabricPorts", "LIST_TOO_LONG", "a machine has at most %d fabric ports", maxFabricPorts)
+	}
+	seen := make(map[string]bool, len(ports))
+	for i, p := range ports {
+		at := "fabricPorts." + strconv.Itoa(i)
+		switch {
+		case p.Guid == "" || len(p.Guid) > 64:
+			return fleet.Invalid(at+".guid", "GUID_INVALID", "a GUID has 1 to 64 characters")
+		case p.Lid < 0 || p.Lid > fleet.InactiveLid:
+			return fleet.Invalid(at+".lid", "LID_INVALID", "a LID is within 0 and %d", fleet.InactiveLid)
+		case seen[p.Guid]:
+			return fleet.Invalid(at+".guid", "DUPLICATE", "port %q is named twice", p.Guid)
+		}
+		seen[p.Guid] = true
+	}
+	return nil
+}
+
+// store writes the inventory to its machine and has it judged. A second id in the
+// result tells that the machine was created.
+func (s *Service) store(ctx context.Context, tx *ent.Client, in Report, inventory fleet.Inventory) ([]string, error) {
+	ok, err := tx.Site.Query().Where(site.ID(in.SiteID)).Exist(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fleet.Missing("siteId", "SITE_NOT_FOUND", "site not found: %s", in.SiteID)
+	}
+	ids := make([]string, 0, 2)
+	m, err := tx.Machine.Query().
+		Where(machine.SiteID(in.SiteID), machine.BmcMACAddress(in.BmcMacAddress)).ForUpdate().Only(ctx)
+	switch {
+	case ent.IsNotFound(err):
+		if m, err = s.create(ctx, tx, in, inventory); err != nil {
+			return nil, err
+		}
+		ids = append(ids, m.ID, "created")
+	case err != nil:
+		return nil, err
+	default:
+		ids = append(ids, m.ID)
+	}
+	if m, err = s.write(ctx, tx, m, in, inventory); err != nil {
+		return nil, err
+	}
+	return ids, s.validator.InventoryStored(ctx, tx, m)
+}
+
+func (s *Service) create(ctx context.Context, tx *ent.Client, in Report, inventory fleet.Inventory) (*ent.Machine, error) {
+	now := s.now()
+	name := in.Name
+	if name == "" {
+		name = "machine-" + strings.ReplaceAll(in.BmcMacAddress, ":", "")
+	}
+	m, err := tx.Machine.Create().
+		SetSiteID(in.SiteID).SetName(name).SetBmcMACAddress(in.BmcMacAddress).SetKind(kind(inventory)).
+		SetState(fleet.StateIngesting).SetStateChangedAt(now).SetCreatedAt(now).SetUpdatedAt(now).
+		Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("create machine: %w", err)
+	}
+	to := Position(m)
+	return m, Record(ctx, tx, m, nil, &to, Change{
+		Event: fleet.EventDiscovered, At: now,
+		Details: map[string]any{"name": m.Name, "bmcMacAddress": m.BmcMACAddress, "kind": m.Kind},
+	})
+}
+
+func (s *Service) write(ctx context.Context, tx *ent.Client, m *ent.Machine, in Report, inventory fleet.Inventory) (*ent.Machine, error) {
+	now := s.now()
+	update := tx.Machine.UpdateOneID(m.ID).
+		SetKind(kind(inventory)).SetSerialNumber(inventory.SerialNumber()).
+		SetInventoryDocument(in.Inventory).SetInventoryReportedAt(now).SetUpdatedAt(now)
+	if in.Name != "" {
+		update.SetName(in.Name)
+	}
+	dmi := fleet.DmiData{}
+	if inventory.DmiData != nil {
+		dmi = *inventory.DmiData
+	}
+	update.SetVendor(dmi.SysVendor).SetModel(dmi.ProductName).SetPlatform(fleet.Platform(dmi.ProductSku))
+	if in.FabricPorts.Set {
+		if in.FabricPorts.Value == nil {
+			update.ClearFabricPorts()
+		} else {
+			update.SetFabricPorts(*in.FabricPorts.Value)
+		}
+	}
+	return update.Save(ctx)
+}
+
+func kind(inventory fleet.Inventory) fleet.MachineKind {
+	if inventory.IsDPU() {
+		return fleet.KindDPU
+	}
+	return fleet.KindHost
+}
+
+func nameTaken(err error, name string) error {
+	if constraint, kind := pgdb.Constraint(err); kind == pgdb.KindUnique && constraint == "machines_site_id_name_key" {
+		return fleet.Exists("name", "MACHINE_NAME_TAKEN", "another machine of the site is named %q", name)
+	}
+	return err
+}
