@@ -466,11 +466,6 @@ func (_q *MachineQuery) collectField(ctx context.Context, oneNode bool, opCtx *g
 				selectedFields = append(selectedFields, machine.FieldStateChangedAt)
 				fieldSeen[machine.FieldStateChangedAt] = struct{}{}
 			}
-		case "version":
-			if _, ok := fieldSeen[machine.FieldVersion]; !ok {
-				selectedFields = append(selectedFields, machine.FieldVersion)
-				fieldSeen[machine.FieldVersion] = struct{}{}
-			}
 		case "skuID":
 			if _, ok := fieldSeen[machine.FieldSkuID]; !ok {
 				selectedFields = append(selectedFields, machine.FieldSkuID)

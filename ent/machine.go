@@ -46,8 +46,6 @@ type Machine struct {
 	SubState *fleet.MachineSubState `json:"sub_state,omitempty"`
 	// When the machine entered its present state and sub-state.
 	StateChangedAt time.Time `json:"state_changed_at,omitempty"`
-	// Number of changes recorded in the machine's history; the last transition's sequence.
-	Version int `json:"version,omitempty"`
 	// Id of the assigned SKU; null without one.
 	SkuID *string `json:"sku_id,omitempty"`
 	// Name of the assigned SKU, which may be given before a SKU of that name exists.
@@ -139,8 +137,6 @@ func (*Machine) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case machine.FieldLastVerificationMatch:
 			values[i] = new(sql.NullBool)
-		case machine.FieldVersion:
-			values[i] = new(sql.NullInt64)
 		case machine.FieldID, machine.FieldSiteID, machine.FieldName, machine.FieldBmcMACAddress, machine.FieldKind, machine.FieldPlatform, machine.FieldSerialNumber, machine.FieldVendor, machine.FieldModel, machine.FieldState, machine.FieldSubState, machine.FieldSkuID, machine.FieldSkuName:
 			values[i] = new(sql.NullString)
 		case machine.FieldCreatedAt, machine.FieldStateChangedAt, machine.FieldInventoryReportedAt, machine.FieldLastVerifiedAt, machine.FieldUpdatedAt:
@@ -238,12 +234,6 @@ func (_m *Machine) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field state_changed_at", values[i])
 			} else if value.Valid {
 				_m.StateChangedAt = value.Time
-			}
-		case machine.FieldVersion:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field version", values[i])
-			} else if value.Valid {
-				_m.Version = int(value.Int64)
 			}
 		case machine.FieldSkuID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -395,9 +385,6 @@ func (_m *Machine) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("state_changed_at=")
 	builder.WriteString(_m.StateChangedAt.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Version))
 	builder.WriteString(", ")
 	if v := _m.SkuID; v != nil {
 		builder.WriteString("sku_id=")

@@ -165,20 +165,6 @@ func (_c *MachineCreate) SetNillableStateChangedAt(v *time.Time) *MachineCreate 
 	return _c
 }
 
-// SetVersion sets the "version" field.
-func (_c *MachineCreate) SetVersion(v int) *MachineCreate {
-	_c.mutation.SetVersion(v)
-	return _c
-}
-
-// SetNillableVersion sets the "version" field if the given value is not nil.
-func (_c *MachineCreate) SetNillableVersion(v *int) *MachineCreate {
-	if v != nil {
-		_c.SetVersion(*v)
-	}
-	return _c
-}
-
 // SetSkuID sets the "sku_id" field.
 func (_c *MachineCreate) SetSkuID(v string) *MachineCreate {
 	_c.mutation.SetSkuID(v)
@@ -392,10 +378,6 @@ func (_c *MachineCreate) defaults() {
 		v := machine.DefaultStateChangedAt()
 		_c.mutation.SetStateChangedAt(v)
 	}
-	if _, ok := _c.mutation.Version(); !ok {
-		v := machine.DefaultVersion
-		_c.mutation.SetVersion(v)
-	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		v := machine.DefaultUpdatedAt()
 		_c.mutation.SetUpdatedAt(v)
@@ -465,9 +447,6 @@ func (_c *MachineCreate) check() error {
 	}
 	if _, ok := _c.mutation.StateChangedAt(); !ok {
 		return &ValidationError{Name: "state_changed_at", err: errors.New(`ent: missing required field "Machine.state_changed_at"`)}
-	}
-	if _, ok := _c.mutation.Version(); !ok {
-		return &ValidationError{Name: "version", err: errors.New(`ent: missing required field "Machine.version"`)}
 	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`ent: missing required field "Machine.updated_at"`)}
@@ -559,10 +538,6 @@ func (_c *MachineCreate) createSpec() (*Machine, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.StateChangedAt(); ok {
 		_spec.SetField(machine.FieldStateChangedAt, field.TypeTime, value)
 		_node.StateChangedAt = value
-	}
-	if value, ok := _c.mutation.Version(); ok {
-		_spec.SetField(machine.FieldVersion, field.TypeInt, value)
-		_node.Version = value
 	}
 	if value, ok := _c.mutation.SkuName(); ok {
 		_spec.SetField(machine.FieldSkuName, field.TypeString, value)
@@ -821,24 +796,6 @@ func (u *MachineUpsert) SetStateChangedAt(v time.Time) *MachineUpsert {
 // UpdateStateChangedAt sets the "state_changed_at" field to the value that was provided on create.
 func (u *MachineUpsert) UpdateStateChangedAt() *MachineUpsert {
 	u.SetExcluded(machine.FieldStateChangedAt)
-	return u
-}
-
-// SetVersion sets the "version" field.
-func (u *MachineUpsert) SetVersion(v int) *MachineUpsert {
-	u.Set(machine.FieldVersion, v)
-	return u
-}
-
-// UpdateVersion sets the "version" field to the value that was provided on create.
-func (u *MachineUpsert) UpdateVersion() *MachineUpsert {
-	u.SetExcluded(machine.FieldVersion)
-	return u
-}
-
-// AddVersion adds v to the "version" field.
-func (u *MachineUpsert) AddVersion(v int) *MachineUpsert {
-	u.Add(machine.FieldVersion, v)
 	return u
 }
 
@@ -1167,27 +1124,6 @@ func (u *MachineUpsertOne) SetStateChangedAt(v time.Time) *MachineUpsertOne {
 func (u *MachineUpsertOne) UpdateStateChangedAt() *MachineUpsertOne {
 	return u.Update(func(s *MachineUpsert) {
 		s.UpdateStateChangedAt()
-	})
-}
-
-// SetVersion sets the "version" field.
-func (u *MachineUpsertOne) SetVersion(v int) *MachineUpsertOne {
-	return u.Update(func(s *MachineUpsert) {
-		s.SetVersion(v)
-	})
-}
-
-// AddVersion adds v to the "version" field.
-func (u *MachineUpsertOne) AddVersion(v int) *MachineUpsertOne {
-	return u.Update(func(s *MachineUpsert) {
-		s.AddVersion(v)
-	})
-}
-
-// UpdateVersion sets the "version" field to the value that was provided on create.
-func (u *MachineUpsertOne) UpdateVersion() *MachineUpsertOne {
-	return u.Update(func(s *MachineUpsert) {
-		s.UpdateVersion()
 	})
 }
 
@@ -1706,27 +1642,6 @@ func (u *MachineUpsertBulk) SetStateChangedAt(v time.Time) *MachineUpsertBulk {
 func (u *MachineUpsertBulk) UpdateStateChangedAt() *MachineUpsertBulk {
 	return u.Update(func(s *MachineUpsert) {
 		s.UpdateStateChangedAt()
-	})
-}
-
-// SetVersion sets the "version" field.
-func (u *MachineUpsertBulk) SetVersion(v int) *MachineUpsertBulk {
-	return u.Update(func(s *MachineUpsert) {
-		s.SetVersion(v)
-	})
-}
-
-// AddVersion adds v to the "version" field.
-func (u *MachineUpsertBulk) AddVersion(v int) *MachineUpsertBulk {
-	return u.Update(func(s *MachineUpsert) {
-		s.AddVersion(v)
-	})
-}
-
-// UpdateVersion sets the "version" field to the value that was provided on create.
-func (u *MachineUpsertBulk) UpdateVersion() *MachineUpsertBulk {
-	return u.Update(func(s *MachineUpsert) {
-		s.UpdateVersion()
 	})
 }
 

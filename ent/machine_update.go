@@ -167,27 +167,6 @@ func (_u *MachineUpdate) SetNillableStateChangedAt(v *time.Time) *MachineUpdate 
 	return _u
 }
 
-// SetVersion sets the "version" field.
-func (_u *MachineUpdate) SetVersion(v int) *MachineUpdate {
-	_u.mutation.ResetVersion()
-	_u.mutation.SetVersion(v)
-	return _u
-}
-
-// SetNillableVersion sets the "version" field if the given value is not nil.
-func (_u *MachineUpdate) SetNillableVersion(v *int) *MachineUpdate {
-	if v != nil {
-		_u.SetVersion(*v)
-	}
-	return _u
-}
-
-// AddVersion adds value to the "version" field.
-func (_u *MachineUpdate) AddVersion(v int) *MachineUpdate {
-	_u.mutation.AddVersion(v)
-	return _u
-}
-
 // SetSkuID sets the "sku_id" field.
 func (_u *MachineUpdate) SetSkuID(v string) *MachineUpdate {
 	_u.mutation.SetSkuID(v)
@@ -529,12 +508,6 @@ func (_u *MachineUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.StateChangedAt(); ok {
 		_spec.SetField(machine.FieldStateChangedAt, field.TypeTime, value)
 	}
-	if value, ok := _u.mutation.Version(); ok {
-		_spec.SetField(machine.FieldVersion, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedVersion(); ok {
-		_spec.AddField(machine.FieldVersion, field.TypeInt, value)
-	}
 	if value, ok := _u.mutation.SkuName(); ok {
 		_spec.SetField(machine.FieldSkuName, field.TypeString, value)
 	}
@@ -854,27 +827,6 @@ func (_u *MachineUpdateOne) SetNillableStateChangedAt(v *time.Time) *MachineUpda
 	if v != nil {
 		_u.SetStateChangedAt(*v)
 	}
-	return _u
-}
-
-// SetVersion sets the "version" field.
-func (_u *MachineUpdateOne) SetVersion(v int) *MachineUpdateOne {
-	_u.mutation.ResetVersion()
-	_u.mutation.SetVersion(v)
-	return _u
-}
-
-// SetNillableVersion sets the "version" field if the given value is not nil.
-func (_u *MachineUpdateOne) SetNillableVersion(v *int) *MachineUpdateOne {
-	if v != nil {
-		_u.SetVersion(*v)
-	}
-	return _u
-}
-
-// AddVersion adds value to the "version" field.
-func (_u *MachineUpdateOne) AddVersion(v int) *MachineUpdateOne {
-	_u.mutation.AddVersion(v)
 	return _u
 }
 
@@ -1248,12 +1200,6 @@ func (_u *MachineUpdateOne) sqlSave(ctx context.Context) (_node *Machine, err er
 	}
 	if value, ok := _u.mutation.StateChangedAt(); ok {
 		_spec.SetField(machine.FieldStateChangedAt, field.TypeTime, value)
-	}
-	if value, ok := _u.mutation.Version(); ok {
-		_spec.SetField(machine.FieldVersion, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedVersion(); ok {
-		_spec.AddField(machine.FieldVersion, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.SkuName(); ok {
 		_spec.SetField(machine.FieldSkuName, field.TypeString, value)

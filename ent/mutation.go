@@ -1601,8 +1601,6 @@ type MachineMutation struct {
 	state                    *fleet.MachineState
 	sub_state                *fleet.MachineSubState
 	state_changed_at         *time.Time
-	version                  *int
-	addversion               *int
 	sku_name                 *string
 	inventory_document       *json.RawMessage
 	appendinventory_document json.RawMessage
@@ -2175,62 +2173,6 @@ func (m *MachineMutation) OldStateChangedAt(ctx context.Context) (v time.Time, e
 // ResetStateChangedAt resets all changes to the "state_changed_at" field.
 func (m *MachineMutation) ResetStateChangedAt() {
 	m.state_changed_at = nil
-}
-
-// SetVersion sets the "version" field.
-func (m *MachineMutation) SetVersion(i int) {
-	m.version = &i
-	m.addversion = nil
-}
-
-// Version returns the value of the "version" field in the mutation.
-func (m *MachineMutation) Version() (r int, exists bool) {
-	v := m.version
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldVersion returns the old "version" field's value of the Machine entity.
-// If the Machine object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *MachineMutation) OldVersion(ctx context.Context) (v int, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldVersion requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
-	}
-	return oldValue.Version, nil
-}
-
-// AddVersion adds i to the "version" field.
-func (m *MachineMutation) AddVersion(i int) {
-	if m.addversion != nil {
-		*m.addversion += i
-	} else {
-		m.addversion = &i
-	}
-}
-
-// AddedVersion returns the value that was added to the "version" field in this mutation.
-func (m *MachineMutation) AddedVersion() (r int, exists bool) {
-	v := m.addversion
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetVersion resets all changes to the "version" field.
-func (m *MachineMutation) ResetVersion() {
-	m.version = nil
-	m.addversion = nil
 }
 
 // SetSkuID sets the "sku_id" field.
@@ -2840,7 +2782,7 @@ func (m *MachineMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MachineMutation) Fields() []string {
-	fields := make([]string, 0, 21)
+	fields := make([]string, 0, 20)
 	if m.created_at != nil {
 		fields = append(fields, machine.FieldCreatedAt)
 	}
@@ -2876,9 +2818,6 @@ func (m *MachineMutation) Fields() []string {
 	}
 	if m.state_changed_at != nil {
 		fields = append(fields, machine.FieldStateChangedAt)
-	}
-	if m.version != nil {
-		fields = append(fields, machine.FieldVersion)
 	}
 	if m.sku != nil {
 		fields = append(fields, machine.FieldSkuID)
@@ -2936,8 +2875,6 @@ func (m *MachineMutation) Field(name string) (ent.Value, bool) {
 		return m.SubState()
 	case machine.FieldStateChangedAt:
 		return m.StateChangedAt()
-	case machine.FieldVersion:
-		return m.Version()
 	case machine.FieldSkuID:
 		return m.SkuID()
 	case machine.FieldSkuName:
@@ -2987,8 +2924,6 @@ func (m *MachineMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldSubState(ctx)
 	case machine.FieldStateChangedAt:
 		return m.OldStateChangedAt(ctx)
-	case machine.FieldVersion:
-		return m.OldVersion(ctx)
 	case machine.FieldSkuID:
 		return m.OldSkuID(ctx)
 	case machine.FieldSkuName:
@@ -3098,13 +3033,6 @@ func (m *MachineMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStateChangedAt(v)
 		return nil
-	case machine.FieldVersion:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetVersion(v)
-		return nil
 	case machine.FieldSkuID:
 		v, ok := value.(string)
 		if !ok {
@@ -3168,21 +3096,13 @@ func (m *MachineMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *MachineMutation) AddedFields() []string {
-	var fields []string
-	if m.addversion != nil {
-		fields = append(fields, machine.FieldVersion)
-	}
-	return fields
+	return nil
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *MachineMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	case machine.FieldVersion:
-		return m.AddedVersion()
-	}
 	return nil, false
 }
 
@@ -3191,13 +3111,6 @@ func (m *MachineMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *MachineMutation) AddField(name string, value ent.Value) error {
 	switch name {
-	case machine.FieldVersion:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddVersion(v)
-		return nil
 	}
 	return fmt.Errorf("unknown Machine numeric field %s", name)
 }
@@ -3311,9 +3224,6 @@ func (m *MachineMutation) ResetField(name string) error {
 		return nil
 	case machine.FieldStateChangedAt:
 		m.ResetStateChangedAt()
-		return nil
-	case machine.FieldVersion:
-		m.ResetVersion()
 		return nil
 	case machine.FieldSkuID:
 		m.ResetSkuID()

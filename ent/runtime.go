@@ -145,12 +145,8 @@ func init() {
 	machineDescStateChangedAt := machineFields[10].Descriptor()
 	// machine.DefaultStateChangedAt holds the default value on creation for the state_changed_at field.
 	machine.DefaultStateChangedAt = machineDescStateChangedAt.Default.(func() time.Time)
-	// machineDescVersion is the schema descriptor for version field.
-	machineDescVersion := machineFields[11].Descriptor()
-	// machine.DefaultVersion holds the default value on creation for the version field.
-	machine.DefaultVersion = machineDescVersion.Default.(int)
 	// machineDescUpdatedAt is the schema descriptor for updated_at field.
-	machineDescUpdatedAt := machineFields[19].Descriptor()
+	machineDescUpdatedAt := machineFields[18].Descriptor()
 	// machine.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	machine.DefaultUpdatedAt = machineDescUpdatedAt.Default.(func() time.Time)
 	// machineDescID is the schema descriptor for id field.

@@ -1675,29 +1675,6 @@ func (ec *executionContext) fieldContext_Machine_stateChangedAt(_ context.Contex
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "Time")
 }
 
-func (ec *executionContext) _Machine_version(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Machine_version(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Version, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Machine_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Machine", field, false, false, "Int")
-}
-
 func (ec *executionContext) _Machine_skuID(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10876,11 +10853,6 @@ func (ec *executionContext) _Machine(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "stateChangedAt":
 			out.Values[i] = ec._Machine_stateChangedAt(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
-		case "version":
-			out.Values[i] = ec._Machine_version(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

@@ -205,7 +205,6 @@ type ComplexityRoot struct {
 		Transitions         func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
 		UpdatedAt           func(childComplexity int) int
 		Vendor              func(childComplexity int) int
-		Version             func(childComplexity int) int
 	}
 
 	MachineConnection struct {
@@ -1235,12 +1234,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Machine.Vendor(childComplexity), true
-	case "Machine.version":
-		if e.ComplexityRoot.Machine.Version == nil {
-			break
-		}
-
-		return e.ComplexityRoot.Machine.Version(childComplexity), true
 
 	case "MachineConnection.edges":
 		if e.ComplexityRoot.MachineConnection.Edges == nil {
@@ -3119,10 +3112,6 @@ type Machine implements Node {
   When the machine entered its present state and sub-state.
   """
   stateChangedAt: Time!
-  """
-  Number of changes recorded in the machine's history; the last transition's sequence.
-  """
-  version: Int!
   """
   Id of the assigned SKU; null without one.
   """
@@ -6165,8 +6154,6 @@ func (ec *executionContext) childFields_Machine(ctx context.Context, field graph
 		return ec.fieldContext_Machine_subState(ctx, field)
 	case "stateChangedAt":
 		return ec.fieldContext_Machine_stateChangedAt(ctx, field)
-	case "version":
-		return ec.fieldContext_Machine_version(ctx, field)
 	case "skuID":
 		return ec.fieldContext_Machine_skuID(ctx, field)
 	case "skuName":

@@ -41,8 +41,6 @@ const (
 	FieldSubState = "sub_state"
 	// FieldStateChangedAt holds the string denoting the state_changed_at field in the database.
 	FieldStateChangedAt = "state_changed_at"
-	// FieldVersion holds the string denoting the version field in the database.
-	FieldVersion = "version"
 	// FieldSkuID holds the string denoting the sku_id field in the database.
 	FieldSkuID = "sku_id"
 	// FieldSkuName holds the string denoting the sku_name field in the database.
@@ -114,7 +112,6 @@ var Columns = []string{
 	FieldState,
 	FieldSubState,
 	FieldStateChangedAt,
-	FieldVersion,
 	FieldSkuID,
 	FieldSkuName,
 	FieldInventoryDocument,
@@ -152,8 +149,6 @@ var (
 	DefaultModel string
 	// DefaultStateChangedAt holds the default value on creation for the "state_changed_at" field.
 	DefaultStateChangedAt func() time.Time
-	// DefaultVersion holds the default value on creation for the "version" field.
-	DefaultVersion int
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
 	DefaultUpdatedAt func() time.Time
 	// DefaultID holds the default value on creation for the "id" field.
@@ -260,11 +255,6 @@ func BySubState(opts ...sql.OrderTermOption) OrderOption {
 // ByStateChangedAt orders the results by the state_changed_at field.
 func ByStateChangedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStateChangedAt, opts...).ToFunc()
-}
-
-// ByVersion orders the results by the version field.
-func ByVersion(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldVersion, opts...).ToFunc()
 }
 
 // BySkuID orders the results by the sku_id field.

@@ -111,11 +111,6 @@ func StateChangedAt(v time.Time) predicate.Machine {
 	return predicate.Machine(sql.FieldEQ(FieldStateChangedAt, v))
 }
 
-// Version applies equality check predicate on the "version" field. It's identical to VersionEQ.
-func Version(v int) predicate.Machine {
-	return predicate.Machine(sql.FieldEQ(FieldVersion, v))
-}
-
 // SkuID applies equality check predicate on the "sku_id" field. It's identical to SkuIDEQ.
 func SkuID(v string) predicate.Machine {
 	return predicate.Machine(sql.FieldEQ(FieldSkuID, v))
@@ -779,46 +774,6 @@ func StateChangedAtLT(v time.Time) predicate.Machine {
 // StateChangedAtLTE applies the LTE predicate on the "state_changed_at" field.
 func StateChangedAtLTE(v time.Time) predicate.Machine {
 	return predicate.Machine(sql.FieldLTE(FieldStateChangedAt, v))
-}
-
-// VersionEQ applies the EQ predicate on the "version" field.
-func VersionEQ(v int) predicate.Machine {
-	return predicate.Machine(sql.FieldEQ(FieldVersion, v))
-}
-
-// VersionNEQ applies the NEQ predicate on the "version" field.
-func VersionNEQ(v int) predicate.Machine {
-	return predicate.Machine(sql.FieldNEQ(FieldVersion, v))
-}
-
-// VersionIn applies the In predicate on the "version" field.
-func VersionIn(vs ...int) predicate.Machine {
-	return predicate.Machine(sql.FieldIn(FieldVersion, vs...))
-}
-
-// VersionNotIn applies the NotIn predicate on the "version" field.
-func VersionNotIn(vs ...int) predicate.Machine {
-	return predicate.Machine(sql.FieldNotIn(FieldVersion, vs...))
-}
-
-// VersionGT applies the GT predicate on the "version" field.
-func VersionGT(v int) predicate.Machine {
-	return predicate.Machine(sql.FieldGT(FieldVersion, v))
-}
-
-// VersionGTE applies the GTE predicate on the "version" field.
-func VersionGTE(v int) predicate.Machine {
-	return predicate.Machine(sql.FieldGTE(FieldVersion, v))
-}
-
-// VersionLT applies the LT predicate on the "version" field.
-func VersionLT(v int) predicate.Machine {
-	return predicate.Machine(sql.FieldLT(FieldVersion, v))
-}
-
-// VersionLTE applies the LTE predicate on the "version" field.
-func VersionLTE(v int) predicate.Machine {
-	return predicate.Machine(sql.FieldLTE(FieldVersion, v))
 }
 
 // SkuIDEQ applies the EQ predicate on the "sku_id" field.

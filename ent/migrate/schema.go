@@ -105,7 +105,6 @@ var (
 		{Name: "state", Type: field.TypeEnum, Enums: []string{"INGESTING", "BOM_VALIDATING", "VALIDATING", "READY", "ALLOCATED", "CLEANUP", "FAILED"}, Default: "INGESTING"},
 		{Name: "sub_state", Type: field.TypeEnum, Nullable: true, Enums: []string{"MATCHING_SKU", "UPDATING_INVENTORY", "VERIFYING_SKU", "SKU_VERIFICATION_FAILED", "WAITING_FOR_SKU_ASSIGNMENT", "SKU_MISSING", "REBOOTING", "RUNNING"}},
 		{Name: "state_changed_at", Type: field.TypeTime},
-		{Name: "version", Type: field.TypeInt, Default: 0},
 		{Name: "sku_name", Type: field.TypeString, Nullable: true},
 		{Name: "inventory_document", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "fabric_ports", Type: field.TypeJSON, Nullable: true},
@@ -124,13 +123,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "machines_sites_machines",
-				Columns:    []*schema.Column{MachinesColumns[20]},
+				Columns:    []*schema.Column{MachinesColumns[19]},
 				RefColumns: []*schema.Column{SitesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "machines_skus_machines",
-				Columns:    []*schema.Column{MachinesColumns[21]},
+				Columns:    []*schema.Column{MachinesColumns[20]},
 				RefColumns: []*schema.Column{SkusColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
@@ -139,37 +138,37 @@ var (
 			{
 				Name:    "machines_site_id_name_key",
 				Unique:  true,
-				Columns: []*schema.Column{MachinesColumns[20], MachinesColumns[2]},
+				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[2]},
 			},
 			{
 				Name:    "machines_site_id_bmc_mac_address_key",
 				Unique:  true,
-				Columns: []*schema.Column{MachinesColumns[20], MachinesColumns[3]},
+				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[3]},
 			},
 			{
 				Name:    "machines_site_id_serial_number_lookup",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[20], MachinesColumns[6]},
+				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[6]},
 			},
 			{
 				Name:    "machines_site_id_state_filter",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[20], MachinesColumns[9], MachinesColumns[10]},
+				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[9], MachinesColumns[10]},
 			},
 			{
 				Name:    "machines_site_id_created_at_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[20], MachinesColumns[1], MachinesColumns[0]},
+				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[1], MachinesColumns[0]},
 			},
 			{
 				Name:    "machines_sku_id_name_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[21], MachinesColumns[2]},
+				Columns: []*schema.Column{MachinesColumns[20], MachinesColumns[2]},
 			},
 			{
 				Name:    "machines_sku_name_filter",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[13]},
+				Columns: []*schema.Column{MachinesColumns[12]},
 			},
 			{
 				Name:    "machines_name_id_order",
@@ -184,7 +183,7 @@ var (
 			{
 				Name:    "machines_updated_at_id_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[0]},
+				Columns: []*schema.Column{MachinesColumns[18], MachinesColumns[0]},
 			},
 			{
 				Name:    "machines_state_changed_at_id_order",

@@ -1,0 +1,158 @@
+package fleet_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"fleetgraph/fleet"
+)
+
+var update = flag.Bool("update", false, "rewrite the diagram in docs")
+
+func positions() []fleet.MachinePosition {
+	var all []fleet.MachinePosition
+	for _, s := range fleet.MachineState("").Values() {
+		all = append(all, fleet.MachinePosition{State: fleet.MachineState(s)})
+	}
+	for _, sub := range fleet.MachineSubState("").Values() {
+		state := fleet.StateBomValidating
+		if sub == string(fleet.SubRebooting) || sub == string(fleet.SubRunning) {
+			state = fleet.StateValidating
+		}
+		all = append(all, fleet.MachinePosition{State: state, Sub: fleet.MachineSubState(sub)})
+	}
+	return all
+}
+
+func events() []fleet.MachineEvent {
+	return []fleet.MachineEvent{
+		fleet.EventDiscovered, fleet.EventSkuMatched, fleet.EventSkuNotFound, fleet.EventSkuVerified,
+		fleet.EventSkuMismatch, fleet.EventSkuAssigned, fleet.EventSkuUnset, fleet.EventDpuReported,
+	}
+}
+
+func TestNextMachinePositionOverTheFullProduct(t *testing.T) {
+	t.Parallel()
+	ready := fleet.MachinePosition{State: fleet.StateReady}
+	failed := fleet.MachinePosition{State: fleet.StateBomValidating, Sub: fleet.SubSkuVerificationFailed}
+	waiting := fleet.MachinePosition{State: fleet.StateBomValidating, Sub: fleet.SubWaitingForSkuAssignment}
+	verdicts := map[fleet.MachineEvent]fleet.MachinePosition{
+		fleet.EventSkuMatched: ready, fleet.EventSkuVerified: ready, fleet.EventDpuReported: ready,
+		fleet.EventSkuMismatch: failed, fleet.EventSkuNotFound: waiting, fleet.EventSkuUnset: waiting,
+	}
+	movable := []fleet.MachinePosition{{State: fleet.StateIngesting}, ready, failed, waiting}
+	for _, from := range positions() {
+		for _, event := range events() {
+			want, isVerdict := verdicts[event]
+			to, ok := fleet.NextMachinePosition(from, event)
+			require.Equal(t, isVerdict && slices.Contains(movable, from), ok, "%s + %s", from, event)
+			if ok {
+				require.Equal(t, want, to, "%s + %s", from, event)
+			}
+		}
+	}
+}
+
+func TestTheDocumentedDiagramIsThatOfTheTable(t *testing.T) {
+	t.Parallel()
+	const path = "../docs/machine-states.md"
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n    [*] --> INGESTING: " + string(fleet.EventDiscovered) + "\n")
+	name := func(p fleet.MachinePosition) string {
+		if p.Sub != "" {
+			return string(p.Sub)
+		}
+		return string(p.State)
+	}
+	for _, row := range fleet.MachineTransitions() {
+		for _, from := range row.From {
+			fmt.Fprintf(&b, "    %s --> %s: %s\n", name(from), name(row.To), row.Event)
+		}
+	}
+	b.WriteString("```\n")
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(page), "```mermaid")
+	require.True(t, ok)
+	_, after, ok := strings.Cut(rest, "```\n")
+	require.True(t, ok)
+	want := before + b.String() + after
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
+		return
+	}
+	require.Equal(t, want, string(page), "run go test ./fleet -update")
+}
+
+func TestIDsTellTheirTypeAndSortByTime(t *testing.T) {
+	t.Parallel()
+	first := fleet.NewID(fleet.PrefixMachine)
+	prefix, ok := fleet.IDPrefix(first)
+	require.True(t, ok, first)
+	require.Equal(t, fleet.PrefixMachine, prefix)
+	seen := map[string]bool{}
+	for range 1000 {
+		id := fleet.NewID(fleet.PrefixMachine)
+		require.False(t, seen[id])
+		require.GreaterOrEqual(t, id[:len("machine_")+9], first[:len("machine_")+9])
+		seen[id] = true
+	}
+	for _, bad := range []string{"", "machine", "machine_", "_" + first[8:], first + "0", first[:len(first)-1], strings.ToUpper(first), "machine_8" + first[9:], "machine_" + strings.Repeat("u", 26)} {
+		_, ok := fleet.IDPrefix(bad)
+		require.False(t, ok, bad)
+	}
+	require.NoError(t, fleet.CheckID("machineId", fleet.PrefixMachine, first))
+	err, ok := fleet.AsError(fleet.CheckID("skuId", fleet.PrefixSku, first))
+	require.True(t, ok)
+	require.Equal(t, fleet.InvalidArgument, err.Code)
+	require.Equal(t, "skuId", err.Field)
+}
+
+func TestParseDuration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"90s": "1m30s", "24h": "1d", "30d": "30d", "1d12h": "36h", "0s": "0s", "1h30m": "1h30m", "36500d": "36500d", "500ms": "500ms",
+	} {
+		d, err := fleet.ParseDuration(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, fleet.FormatDuration(d), text)
+		again, err := fleet.ParseDuration(fleet.FormatDuration(d))
+		require.NoError(t, err, text)
+		require.Equal(t, d, again)
+	}
+	for _, bad := range []string{"", "5", "0", "-1s", "+1s", "1d-1h", "1.5d", "d", "1w", " 1s", "1s ", "36501d", "99999999h", "1dd", "9999999999999d", "1d2d", "NaNs"} {
+		_, err := fleet.ParseDuration(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+func TestParseMac(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"C4:5A:B1:C8:38:0D", "c4-5a-b1-c8-38-0d", "c45a.b1c8.380d", "C45AB1C8380D"} {
+		mac, err := fleet.ParseMac("bmcMacAddress", form)
+		require.NoError(t, err, form)
+		require.Equal(t, "c4:5a:b1:c8:38:0d", mac)
+	}
+	for _, bad := range []string{"", "c4:5a", "zz:5a:b1:c8:38:0d", "c4:5a:b1:c8:38:0d:00", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", strings.Repeat(":", 20) + "c45ab1c8380d"} {
+		_, err := fleet.ParseMac("bmcMacAddress", bad)
+		e, ok := fleet.AsError(err)
+		require.True(t, ok, bad)
+		require.Equal(t, "bmcMacAddress", e.Field)
+	}
+}
+
+func TestPlatform(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"SKU=090E;ModelName=PowerEdge R750": "sku_090e_modelname_poweredge_r750", "HGX-B200": "hgx_b200", "a  b": "a__b",
+		"": "default", " \n": "default", "x.y/z+w": "x.y/z+w",
+	} {
+		require.Equal(t, want, fleet.Platform(text), text)
+	}
+}
