@@ -5,1619 +5,1415 @@ package ent
 import (
 	"context"
 	"database/sql/driver"
+
+	"entgo.io/ent/dialect/sql"
+	"github.com/99designs/gqlgen/graphql"
+
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
-	"fmt"
-
-	"entgo.io/contrib/entgql"
-	"entgo.io/ent/dialect/sql"
-	"github.com/99designs/gqlgen/graphql"
 )
 
-// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
-func (_q *HealthAlertQuery) CollectFields(ctx context.Context, satisfies ...string) (*HealthAlertQuery, error) {
-	fc := graphql.GetFieldContext(ctx)
-	if fc == nil {
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *HealthAlertQuery) CollectFields(ctx context.Context) (*HealthAlertQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *HealthAlertQuery) CollectPath(ctx context.Context, path ...string) (*HealthAlertQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *HealthAlertQuery) CollectOne(ctx context.Context, path ...string) (*HealthAlertQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *HealthAlertQuery) collectPath(ctx context.Context, one bool, path []string) (*HealthAlertQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
 		return _q, nil
 	}
-	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
 		return nil, err
 	}
 	return _q, nil
 }
 
-func (_q *HealthAlertQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
-	path = append([]string(nil), path...)
-	var (
-		unknownSeen    bool
-		fieldSeen      = make(map[string]struct{}, len(healthalert.Columns))
-		selectedFields = []string{healthalert.FieldID}
-	)
-	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *HealthAlertQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("HealthAlert")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(healthalert.FieldID)
+	for _, field := range fields {
 		switch field.Name {
-
+		case "__typename", "id":
 		case "site":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&SiteClient{config: _q.config}).Query()
-			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, siteImplementors)...); err != nil {
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
 				return err
 			}
 			_q.withSite = query
-			if _, ok := fieldSeen[healthalert.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldSiteID)
-				fieldSeen[healthalert.FieldSiteID] = struct{}{}
-			}
-
+			columns.Add(healthalert.FieldSiteID)
 		case "machine":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&MachineClient{config: _q.config}).Query()
-			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, machineImplementors)...); err != nil {
+			query := (&MachineClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
 				return err
 			}
 			_q.withMachine = query
-			if _, ok := fieldSeen[healthalert.FieldMachineID]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldMachineID)
-				fieldSeen[healthalert.FieldMachineID] = struct{}{}
-			}
-		case "siteID":
-			if _, ok := fieldSeen[healthalert.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldSiteID)
-				fieldSeen[healthalert.FieldSiteID] = struct{}{}
-			}
-		case "machineID":
-			if _, ok := fieldSeen[healthalert.FieldMachineID]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldMachineID)
-				fieldSeen[healthalert.FieldMachineID] = struct{}{}
-			}
-		case "alertID":
-			if _, ok := fieldSeen[healthalert.FieldAlertID]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldAlertID)
-				fieldSeen[healthalert.FieldAlertID] = struct{}{}
-			}
+			columns.Add(healthalert.FieldMachineID)
+		case "siteId":
+			columns.Add(healthalert.FieldSiteID)
+		case "machineId":
+			columns.Add(healthalert.FieldMachineID)
+		case "alertId":
+			columns.Add(healthalert.FieldAlertID)
 		case "source":
-			if _, ok := fieldSeen[healthalert.FieldSource]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldSource)
-				fieldSeen[healthalert.FieldSource] = struct{}{}
-			}
+			columns.Add(healthalert.FieldSource)
 		case "target":
-			if _, ok := fieldSeen[healthalert.FieldTarget]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldTarget)
-				fieldSeen[healthalert.FieldTarget] = struct{}{}
-			}
+			columns.Add(healthalert.FieldTarget)
 		case "message":
-			if _, ok := fieldSeen[healthalert.FieldMessage]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldMessage)
-				fieldSeen[healthalert.FieldMessage] = struct{}{}
-			}
+			columns.Add(healthalert.FieldMessage)
 		case "tenantMessage":
-			if _, ok := fieldSeen[healthalert.FieldTenantMessage]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldTenantMessage)
-				fieldSeen[healthalert.FieldTenantMessage] = struct{}{}
-			}
+			columns.Add(healthalert.FieldTenantMessage)
 		case "classifications":
-			if _, ok := fieldSeen[healthalert.FieldClassifications]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldClassifications)
-				fieldSeen[healthalert.FieldClassifications] = struct{}{}
-			}
+			columns.Add(healthalert.FieldClassifications)
 		case "inAlertSince":
-			if _, ok := fieldSeen[healthalert.FieldInAlertSince]; !ok {
-				selectedFields = append(selectedFields, healthalert.FieldInAlertSince)
-				fieldSeen[healthalert.FieldInAlertSince] = struct{}{}
-			}
-		case "id":
-		case "__typename":
+			columns.Add(healthalert.FieldInAlertSince)
 		default:
-			unknownSeen = true
+			columns.AddAll()
 		}
 	}
-	if !unknownSeen {
-		_q.Select(selectedFields...)
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
 	}
 	return nil
 }
 
-type healthalertPaginateArgs struct {
-	first, last   *int
-	after, before *Cursor
-	opts          []HealthAlertPaginateOption
-}
-
-func newHealthAlertPaginateArgs(rv map[string]any) *healthalertPaginateArgs {
-	args := &healthalertPaginateArgs{}
-	if rv == nil {
-		return args
+// collectHealthAlertPager reads the arguments of a connection that is loaded ahead.
+func collectHealthAlertPager(ctx context.Context, field relay.Field) (*healthalertPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
 	}
-	if v := rv[firstField]; v != nil {
-		args.first = v.(*int)
-	}
-	if v := rv[lastField]; v != nil {
-		args.last = v.(*int)
-	}
-	if v := rv[afterField]; v != nil {
-		args.after = v.(*Cursor)
-	}
-	if v := rv[beforeField]; v != nil {
-		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[orderByField]; ok {
-		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &HealthAlertOrder{Field: &HealthAlertOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
-			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithHealthAlertOrder(order))
-			}
-		case *HealthAlertOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithHealthAlertOrder(v))
-			}
+	var opts []HealthAlertPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order HealthAlertOrder
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "HealthAlertOrder", v, &order); err != nil {
+			return nil, err
 		}
+		opts = append(opts, WithHealthAlertOrder(&order))
 	}
-	if v, ok := rv[whereField].(*HealthAlertWhereInput); ok {
-		args.opts = append(args.opts, WithHealthAlertFilter(v.Filter))
+	if v := field.Args["where"]; v != nil {
+		where := new(HealthAlertWhereInput)
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "HealthAlertWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithHealthAlertFilter(where.Filter))
 	}
-	return args
+	return newHealthAlertPager(args, opts)
 }
 
-// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
-func (_q *MachineQuery) CollectFields(ctx context.Context, satisfies ...string) (*MachineQuery, error) {
-	fc := graphql.GetFieldContext(ctx)
-	if fc == nil {
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *MachineQuery) CollectFields(ctx context.Context) (*MachineQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *MachineQuery) CollectPath(ctx context.Context, path ...string) (*MachineQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *MachineQuery) CollectOne(ctx context.Context, path ...string) (*MachineQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *MachineQuery) collectPath(ctx context.Context, one bool, path []string) (*MachineQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
 		return _q, nil
 	}
-	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
 		return nil, err
 	}
 	return _q, nil
 }
 
-func (_q *MachineQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
-	path = append([]string(nil), path...)
-	var (
-		unknownSeen    bool
-		fieldSeen      = make(map[string]struct{}, len(machine.Columns))
-		selectedFields = []string{machine.FieldID}
-	)
-	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("Machine")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(machine.FieldID)
+	wholeSku := false
+	for _, field := range fields {
 		switch field.Name {
-
+		case "__typename", "id":
 		case "site":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&SiteClient{config: _q.config}).Query()
-			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, siteImplementors)...); err != nil {
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
 				return err
 			}
 			_q.withSite = query
-			if _, ok := fieldSeen[machine.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, machine.FieldSiteID)
-				fieldSeen[machine.FieldSiteID] = struct{}{}
-			}
-
+			columns.Add(machine.FieldSiteID)
 		case "sku":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&SkuClient{config: _q.config}).Query()
-			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, skuImplementors)...); err != nil {
+			query := (&SkuClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
 				return err
 			}
 			_q.withSku = query
-			if _, ok := fieldSeen[machine.FieldSkuID]; !ok {
-				selectedFields = append(selectedFields, machine.FieldSkuID)
-				fieldSeen[machine.FieldSkuID] = struct{}{}
-			}
-
+			columns.Add(machine.FieldSkuID)
 		case "healthAlerts":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&HealthAlertClient{config: _q.config}).Query()
-			)
-			args := newHealthAlertPaginateArgs(fieldArgs(ctx, new(HealthAlertWhereInput), path...))
-			if err := validateFirstLast(args.first, args.last); err != nil {
-				return fmt.Errorf("validate first and last in path %q: %w", path, err)
-			}
-			pager, err := newHealthAlertPager(args.opts, args.last != nil)
-			if err != nil {
-				return fmt.Errorf("create new pager in path %q: %w", path, err)
-			}
-			if query, err = pager.applyFilter(query); err != nil {
+			if err := _q.collectHealthAlerts(ctx, field, one); err != nil {
 				return err
 			}
-			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
-			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
-				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
-				if hasPagination || ignoredEdges {
-					query := query.Clone()
-					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Machine) error {
-						ids := make([]driver.Value, len(nodes))
-						for i := range nodes {
-							ids[i] = nodes[i].ID
-						}
-						var v []struct {
-							NodeID string `sql:"machine_id"`
-							Count  int    `sql:"count"`
-						}
-						query.Where(func(s *sql.Selector) {
-							s.Where(sql.InValues(s.C(machine.HealthAlertsColumn), ids...))
-						})
-						if err := query.GroupBy(machine.HealthAlertsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
-							return err
-						}
-						m := make(map[string]int, len(v))
-						for i := range v {
-							m[v[i].NodeID] = v[i].Count
-						}
-						for i := range nodes {
-							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[2] == nil {
-								nodes[i].Edges.totalCount[2] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[2][alias] = n
-						}
-						return nil
-					})
-				} else {
-					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Machine) error {
-						for i := range nodes {
-							n := len(nodes[i].Edges.HealthAlerts)
-							if nodes[i].Edges.totalCount[2] == nil {
-								nodes[i].Edges.totalCount[2] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[2][alias] = n
-						}
-						return nil
-					})
-				}
-			}
-			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
-				continue
-			}
-			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
-				return err
-			}
-			path = append(path, edgesField, nodeField)
-			if field := collectedField(ctx, path...); field != nil {
-				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, healthalertImplementors)...); err != nil {
-					return err
-				}
-			}
-			if limit := paginateLimit(args.first, args.last); limit > 0 {
-				if oneNode {
-					pager.applyOrder(query.Limit(limit))
-				} else {
-					modify := entgql.LimitPerRow(machine.HealthAlertsColumn, limit, pager.orderExpr(query))
-					query.modifiers = append(query.modifiers, modify)
-				}
-			} else {
-				query = pager.applyOrder(query)
-			}
-			_q.WithNamedHealthAlerts(alias, func(wq *HealthAlertQuery) {
-				*wq = *query
-			})
-
 		case "transitions":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&TransitionClient{config: _q.config}).Query()
-			)
-			args := newTransitionPaginateArgs(fieldArgs(ctx, new(TransitionWhereInput), path...))
-			if err := validateFirstLast(args.first, args.last); err != nil {
-				return fmt.Errorf("validate first and last in path %q: %w", path, err)
-			}
-			pager, err := newTransitionPager(args.opts, args.last != nil)
-			if err != nil {
-				return fmt.Errorf("create new pager in path %q: %w", path, err)
-			}
-			if query, err = pager.applyFilter(query); err != nil {
+			if err := _q.collectTransitions(ctx, field, one); err != nil {
 				return err
 			}
-			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
-			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
-				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
-				if hasPagination || ignoredEdges {
-					query := query.Clone()
-					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Machine) error {
-						ids := make([]driver.Value, len(nodes))
-						for i := range nodes {
-							ids[i] = nodes[i].ID
-						}
-						var v []struct {
-							NodeID string `sql:"machine_id"`
-							Count  int    `sql:"count"`
-						}
-						query.Where(func(s *sql.Selector) {
-							s.Where(sql.InValues(s.C(machine.TransitionsColumn), ids...))
-						})
-						if err := query.GroupBy(machine.TransitionsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
-							return err
-						}
-						m := make(map[string]int, len(v))
-						for i := range v {
-							m[v[i].NodeID] = v[i].Count
-						}
-						for i := range nodes {
-							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[3] == nil {
-								nodes[i].Edges.totalCount[3] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[3][alias] = n
-						}
-						return nil
-					})
-				} else {
-					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Machine) error {
-						for i := range nodes {
-							n := len(nodes[i].Edges.Transitions)
-							if nodes[i].Edges.totalCount[3] == nil {
-								nodes[i].Edges.totalCount[3] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[3][alias] = n
-						}
-						return nil
-					})
-				}
-			}
-			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
-				continue
-			}
-			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
-				return err
-			}
-			path = append(path, edgesField, nodeField)
-			if field := collectedField(ctx, path...); field != nil {
-				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, transitionImplementors)...); err != nil {
-					return err
-				}
-			}
-			if limit := paginateLimit(args.first, args.last); limit > 0 {
-				if oneNode {
-					pager.applyOrder(query.Limit(limit))
-				} else {
-					modify := entgql.LimitPerRow(machine.TransitionsColumn, limit, pager.orderExpr(query))
-					query.modifiers = append(query.modifiers, modify)
-				}
-			} else {
-				query = pager.applyOrder(query)
-			}
-			_q.WithNamedTransitions(alias, func(wq *TransitionQuery) {
-				*wq = *query
-			})
 		case "createdAt":
-			if _, ok := fieldSeen[machine.FieldCreatedAt]; !ok {
-				selectedFields = append(selectedFields, machine.FieldCreatedAt)
-				fieldSeen[machine.FieldCreatedAt] = struct{}{}
-			}
-		case "siteID":
-			if _, ok := fieldSeen[machine.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, machine.FieldSiteID)
-				fieldSeen[machine.FieldSiteID] = struct{}{}
-			}
+			columns.Add(machine.FieldCreatedAt)
+		case "siteId":
+			columns.Add(machine.FieldSiteID)
 		case "name":
-			if _, ok := fieldSeen[machine.FieldName]; !ok {
-				selectedFields = append(selectedFields, machine.FieldName)
-				fieldSeen[machine.FieldName] = struct{}{}
-			}
-		case "bmcMACAddress":
-			if _, ok := fieldSeen[machine.FieldBmcMACAddress]; !ok {
-				selectedFields = append(selectedFields, machine.FieldBmcMACAddress)
-				fieldSeen[machine.FieldBmcMACAddress] = struct{}{}
-			}
+			columns.Add(machine.FieldName)
+		case "bmcMacAddress":
+			columns.Add(machine.FieldBmcMACAddress)
 		case "kind":
-			if _, ok := fieldSeen[machine.FieldKind]; !ok {
-				selectedFields = append(selectedFields, machine.FieldKind)
-				fieldSeen[machine.FieldKind] = struct{}{}
-			}
+			columns.Add(machine.FieldKind)
 		case "platform":
-			if _, ok := fieldSeen[machine.FieldPlatform]; !ok {
-				selectedFields = append(selectedFields, machine.FieldPlatform)
-				fieldSeen[machine.FieldPlatform] = struct{}{}
-			}
+			columns.Add(machine.FieldPlatform)
 		case "serialNumber":
-			if _, ok := fieldSeen[machine.FieldSerialNumber]; !ok {
-				selectedFields = append(selectedFields, machine.FieldSerialNumber)
-				fieldSeen[machine.FieldSerialNumber] = struct{}{}
-			}
+			columns.Add(machine.FieldSerialNumber)
 		case "vendor":
-			if _, ok := fieldSeen[machine.FieldVendor]; !ok {
-				selectedFields = append(selectedFields, machine.FieldVendor)
-				fieldSeen[machine.FieldVendor] = struct{}{}
-			}
+			columns.Add(machine.FieldVendor)
 		case "model":
-			if _, ok := fieldSeen[machine.FieldModel]; !ok {
-				selectedFields = append(selectedFields, machine.FieldModel)
-				fieldSeen[machine.FieldModel] = struct{}{}
-			}
+			columns.Add(machine.FieldModel)
 		case "state":
-			if _, ok := fieldSeen[machine.FieldState]; !ok {
-				selectedFields = append(selectedFields, machine.FieldState)
-				fieldSeen[machine.FieldState] = struct{}{}
-			}
+			columns.Add(machine.FieldState)
 		case "subState":
-			if _, ok := fieldSeen[machine.FieldSubState]; !ok {
-				selectedFields = append(selectedFields, machine.FieldSubState)
-				fieldSeen[machine.FieldSubState] = struct{}{}
-			}
+			columns.Add(machine.FieldSubState)
 		case "stateChangedAt":
-			if _, ok := fieldSeen[machine.FieldStateChangedAt]; !ok {
-				selectedFields = append(selectedFields, machine.FieldStateChangedAt)
-				fieldSeen[machine.FieldStateChangedAt] = struct{}{}
-			}
-		case "skuID":
-			if _, ok := fieldSeen[machine.FieldSkuID]; !ok {
-				selectedFields = append(selectedFields, machine.FieldSkuID)
-				fieldSeen[machine.FieldSkuID] = struct{}{}
-			}
+			columns.Add(machine.FieldStateChangedAt)
+		case "skuId":
+			columns.Add(machine.FieldSkuID)
 		case "skuName":
-			if _, ok := fieldSeen[machine.FieldSkuName]; !ok {
-				selectedFields = append(selectedFields, machine.FieldSkuName)
-				fieldSeen[machine.FieldSkuName] = struct{}{}
-			}
+			columns.Add(machine.FieldSkuName)
 		case "inventoryDocument":
-			if _, ok := fieldSeen[machine.FieldInventoryDocument]; !ok {
-				selectedFields = append(selectedFields, machine.FieldInventoryDocument)
-				fieldSeen[machine.FieldInventoryDocument] = struct{}{}
-			}
+			columns.Add(machine.FieldInventoryDocument)
 		case "inventoryReportedAt":
-			if _, ok := fieldSeen[machine.FieldInventoryReportedAt]; !ok {
-				selectedFields = append(selectedFields, machine.FieldInventoryReportedAt)
-				fieldSeen[machine.FieldInventoryReportedAt] = struct{}{}
-			}
+			columns.Add(machine.FieldInventoryReportedAt)
 		case "updatedAt":
-			if _, ok := fieldSeen[machine.FieldUpdatedAt]; !ok {
-				selectedFields = append(selectedFields, machine.FieldUpdatedAt)
-				fieldSeen[machine.FieldUpdatedAt] = struct{}{}
-			}
-		case "id":
-		case "__typename":
+			columns.Add(machine.FieldUpdatedAt)
+		case "inventory":
+			columns.Add(machine.FieldInventoryDocument)
+		case "lastVerification":
+			columns.Add(machine.FieldLastVerifiedAt, machine.FieldLastVerificationMatch)
+		case "skuComparison":
+			columns.Add(machine.FieldInventoryDocument, machine.FieldFabricPorts)
+			wholeSku = true
+			columns.Add(machine.FieldSkuID)
 		default:
-			unknownSeen = true
+			columns.AddAll()
 		}
 	}
-	if !unknownSeen {
-		_q.Select(selectedFields...)
+	if wholeSku {
+		if _q.withSku == nil {
+			_q.withSku = (&SkuClient{config: _q.config}).Query()
+		}
+		_q.withSku.ctx.Fields = nil
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
 	}
 	return nil
 }
 
-type machinePaginateArgs struct {
-	first, last   *int
-	after, before *Cursor
-	opts          []MachinePaginateOption
-}
-
-func newMachinePaginateArgs(rv map[string]any) *machinePaginateArgs {
-	args := &machinePaginateArgs{}
-	if rv == nil {
-		return args
+// collectHealthAlerts loads the page of each row's HealthAlertConnection that field asks for.
+func (_q *MachineQuery) collectHealthAlerts(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectHealthAlertPager(ctx, field)
+	if err != nil {
+		return err
 	}
-	if v := rv[firstField]; v != nil {
-		args.first = v.(*int)
+	wanted, err := field.Selection.Connection("HealthAlertConnection", "HealthAlertEdge")
+	if err != nil {
+		return err
 	}
-	if v := rv[lastField]; v != nil {
-		args.last = v.(*int)
+	base, err := pager.applyFilter((&HealthAlertClient{config: _q.config}).Query())
+	if err != nil {
+		return err
 	}
-	if v := rv[afterField]; v != nil {
-		args.after = v.(*Cursor)
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(machine.HealthAlertsColumn))
+		}
+		_q.WithNamedHealthAlerts(field.Key, func(wq *HealthAlertQuery) { *wq = *rows })
 	}
-	if v := rv[beforeField]; v != nil {
-		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[orderByField]; ok {
-		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &MachineOrder{Field: &MachineOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
-			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithMachineOrder(order))
-			}
-		case *MachineOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithMachineOrder(v))
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Machine) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalMachineHealthAlerts(ctx, base.Clone(), nodes); err != nil {
+				return err
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*MachineWhereInput); ok {
-		args.opts = append(args.opts, WithMachineFilter(v.Filter))
-	}
-	return args
+		if preceding != nil {
+			if before, err = anyMachineHealthAlerts(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anyMachineHealthAlerts(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
 }
 
-// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
-func (_q *SiteQuery) CollectFields(ctx context.Context, satisfies ...string) (*SiteQuery, error) {
-	fc := graphql.GetFieldContext(ctx)
-	if fc == nil {
+// anyMachineHealthAlerts tells which of nodes have a row that query finds.
+func anyMachineHealthAlerts(ctx context.Context, query *HealthAlertQuery, nodes []*Machine) (map[string]bool, error) {
+	owners, err := ofMachineHealthAlerts(query, nodes).Unique(true).Select(machine.HealthAlertsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// collectTransitions loads the page of each row's TransitionConnection that field asks for.
+func (_q *MachineQuery) collectTransitions(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectTransitionPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("TransitionConnection", "TransitionEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&TransitionClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(machine.TransitionsColumn))
+		}
+		_q.WithNamedTransitions(field.Key, func(wq *TransitionQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Machine) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalMachineTransitions(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anyMachineTransitions(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anyMachineTransitions(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anyMachineTransitions tells which of nodes have a row that query finds.
+func anyMachineTransitions(ctx context.Context, query *TransitionQuery, nodes []*Machine) (map[string]bool, error) {
+	owners, err := ofMachineTransitions(query, nodes).Unique(true).Select(machine.TransitionsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// ofMachineHealthAlerts limits query to rows that belong to one of nodes.
+func ofMachineHealthAlerts(query *HealthAlertQuery, nodes []*Machine) *HealthAlertQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(machine.HealthAlertsColumn), ids...))
+	})
+}
+
+// totalMachineHealthAlerts counts what query finds for each of nodes, in one statement.
+func totalMachineHealthAlerts(ctx context.Context, query *HealthAlertQuery, nodes []*Machine) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"machine_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofMachineHealthAlerts(query, nodes).GroupBy(machine.HealthAlertsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofMachineTransitions limits query to rows that belong to one of nodes.
+func ofMachineTransitions(query *TransitionQuery, nodes []*Machine) *TransitionQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(machine.TransitionsColumn), ids...))
+	})
+}
+
+// totalMachineTransitions counts what query finds for each of nodes, in one statement.
+func totalMachineTransitions(ctx context.Context, query *TransitionQuery, nodes []*Machine) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"machine_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofMachineTransitions(query, nodes).GroupBy(machine.TransitionsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// collectMachinePager reads the arguments of a connection that is loaded ahead.
+func collectMachinePager(ctx context.Context, field relay.Field) (*machinePager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []MachinePaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order MachineOrder
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "MachineOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithMachineOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(MachineWhereInput)
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "MachineWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithMachineFilter(where.Filter))
+	}
+	return newMachinePager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *SiteQuery) CollectFields(ctx context.Context) (*SiteQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *SiteQuery) CollectPath(ctx context.Context, path ...string) (*SiteQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *SiteQuery) CollectOne(ctx context.Context, path ...string) (*SiteQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *SiteQuery) collectPath(ctx context.Context, one bool, path []string) (*SiteQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
 		return _q, nil
 	}
-	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
 		return nil, err
 	}
 	return _q, nil
 }
 
-func (_q *SiteQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
-	path = append([]string(nil), path...)
-	var (
-		unknownSeen    bool
-		fieldSeen      = make(map[string]struct{}, len(site.Columns))
-		selectedFields = []string{site.FieldID}
-	)
-	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *SiteQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("Site")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(site.FieldID)
+	for _, field := range fields {
 		switch field.Name {
-
+		case "__typename", "id":
 		case "skus":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&SkuClient{config: _q.config}).Query()
-			)
-			args := newSkuPaginateArgs(fieldArgs(ctx, new(SkuWhereInput), path...))
-			if err := validateFirstLast(args.first, args.last); err != nil {
-				return fmt.Errorf("validate first and last in path %q: %w", path, err)
-			}
-			pager, err := newSkuPager(args.opts, args.last != nil)
-			if err != nil {
-				return fmt.Errorf("create new pager in path %q: %w", path, err)
-			}
-			if query, err = pager.applyFilter(query); err != nil {
+			if err := _q.collectSkus(ctx, field, one); err != nil {
 				return err
 			}
-			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
-			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
-				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
-				if hasPagination || ignoredEdges {
-					query := query.Clone()
-					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
-						ids := make([]driver.Value, len(nodes))
-						for i := range nodes {
-							ids[i] = nodes[i].ID
-						}
-						var v []struct {
-							NodeID string `sql:"site_id"`
-							Count  int    `sql:"count"`
-						}
-						query.Where(func(s *sql.Selector) {
-							s.Where(sql.InValues(s.C(site.SkusColumn), ids...))
-						})
-						if err := query.GroupBy(site.SkusColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
-							return err
-						}
-						m := make(map[string]int, len(v))
-						for i := range v {
-							m[v[i].NodeID] = v[i].Count
-						}
-						for i := range nodes {
-							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[0] == nil {
-								nodes[i].Edges.totalCount[0] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[0][alias] = n
-						}
-						return nil
-					})
-				} else {
-					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Site) error {
-						for i := range nodes {
-							n := len(nodes[i].Edges.Skus)
-							if nodes[i].Edges.totalCount[0] == nil {
-								nodes[i].Edges.totalCount[0] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[0][alias] = n
-						}
-						return nil
-					})
-				}
-			}
-			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
-				continue
-			}
-			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
-				return err
-			}
-			path = append(path, edgesField, nodeField)
-			if field := collectedField(ctx, path...); field != nil {
-				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, skuImplementors)...); err != nil {
-					return err
-				}
-			}
-			if limit := paginateLimit(args.first, args.last); limit > 0 {
-				if oneNode {
-					pager.applyOrder(query.Limit(limit))
-				} else {
-					modify := entgql.LimitPerRow(site.SkusColumn, limit, pager.orderExpr(query))
-					query.modifiers = append(query.modifiers, modify)
-				}
-			} else {
-				query = pager.applyOrder(query)
-			}
-			_q.WithNamedSkus(alias, func(wq *SkuQuery) {
-				*wq = *query
-			})
-
 		case "machines":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&MachineClient{config: _q.config}).Query()
-			)
-			args := newMachinePaginateArgs(fieldArgs(ctx, new(MachineWhereInput), path...))
-			if err := validateFirstLast(args.first, args.last); err != nil {
-				return fmt.Errorf("validate first and last in path %q: %w", path, err)
-			}
-			pager, err := newMachinePager(args.opts, args.last != nil)
-			if err != nil {
-				return fmt.Errorf("create new pager in path %q: %w", path, err)
-			}
-			if query, err = pager.applyFilter(query); err != nil {
+			if err := _q.collectMachines(ctx, field, one); err != nil {
 				return err
 			}
-			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
-			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
-				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
-				if hasPagination || ignoredEdges {
-					query := query.Clone()
-					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
-						ids := make([]driver.Value, len(nodes))
-						for i := range nodes {
-							ids[i] = nodes[i].ID
-						}
-						var v []struct {
-							NodeID string `sql:"site_id"`
-							Count  int    `sql:"count"`
-						}
-						query.Where(func(s *sql.Selector) {
-							s.Where(sql.InValues(s.C(site.MachinesColumn), ids...))
-						})
-						if err := query.GroupBy(site.MachinesColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
-							return err
-						}
-						m := make(map[string]int, len(v))
-						for i := range v {
-							m[v[i].NodeID] = v[i].Count
-						}
-						for i := range nodes {
-							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[1] == nil {
-								nodes[i].Edges.totalCount[1] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[1][alias] = n
-						}
-						return nil
-					})
-				} else {
-					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Site) error {
-						for i := range nodes {
-							n := len(nodes[i].Edges.Machines)
-							if nodes[i].Edges.totalCount[1] == nil {
-								nodes[i].Edges.totalCount[1] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[1][alias] = n
-						}
-						return nil
-					})
-				}
-			}
-			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
-				continue
-			}
-			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
-				return err
-			}
-			path = append(path, edgesField, nodeField)
-			if field := collectedField(ctx, path...); field != nil {
-				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, machineImplementors)...); err != nil {
-					return err
-				}
-			}
-			if limit := paginateLimit(args.first, args.last); limit > 0 {
-				if oneNode {
-					pager.applyOrder(query.Limit(limit))
-				} else {
-					modify := entgql.LimitPerRow(site.MachinesColumn, limit, pager.orderExpr(query))
-					query.modifiers = append(query.modifiers, modify)
-				}
-			} else {
-				query = pager.applyOrder(query)
-			}
-			_q.WithNamedMachines(alias, func(wq *MachineQuery) {
-				*wq = *query
-			})
-
 		case "healthAlerts":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&HealthAlertClient{config: _q.config}).Query()
-			)
-			args := newHealthAlertPaginateArgs(fieldArgs(ctx, new(HealthAlertWhereInput), path...))
-			if err := validateFirstLast(args.first, args.last); err != nil {
-				return fmt.Errorf("validate first and last in path %q: %w", path, err)
-			}
-			pager, err := newHealthAlertPager(args.opts, args.last != nil)
-			if err != nil {
-				return fmt.Errorf("create new pager in path %q: %w", path, err)
-			}
-			if query, err = pager.applyFilter(query); err != nil {
+			if err := _q.collectHealthAlerts(ctx, field, one); err != nil {
 				return err
 			}
-			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
-			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
-				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
-				if hasPagination || ignoredEdges {
-					query := query.Clone()
-					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
-						ids := make([]driver.Value, len(nodes))
-						for i := range nodes {
-							ids[i] = nodes[i].ID
-						}
-						var v []struct {
-							NodeID string `sql:"site_id"`
-							Count  int    `sql:"count"`
-						}
-						query.Where(func(s *sql.Selector) {
-							s.Where(sql.InValues(s.C(site.HealthAlertsColumn), ids...))
-						})
-						if err := query.GroupBy(site.HealthAlertsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
-							return err
-						}
-						m := make(map[string]int, len(v))
-						for i := range v {
-							m[v[i].NodeID] = v[i].Count
-						}
-						for i := range nodes {
-							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[2] == nil {
-								nodes[i].Edges.totalCount[2] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[2][alias] = n
-						}
-						return nil
-					})
-				} else {
-					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Site) error {
-						for i := range nodes {
-							n := len(nodes[i].Edges.HealthAlerts)
-							if nodes[i].Edges.totalCount[2] == nil {
-								nodes[i].Edges.totalCount[2] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[2][alias] = n
-						}
-						return nil
-					})
-				}
-			}
-			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
-				continue
-			}
-			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
-				return err
-			}
-			path = append(path, edgesField, nodeField)
-			if field := collectedField(ctx, path...); field != nil {
-				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, healthalertImplementors)...); err != nil {
-					return err
-				}
-			}
-			if limit := paginateLimit(args.first, args.last); limit > 0 {
-				if oneNode {
-					pager.applyOrder(query.Limit(limit))
-				} else {
-					modify := entgql.LimitPerRow(site.HealthAlertsColumn, limit, pager.orderExpr(query))
-					query.modifiers = append(query.modifiers, modify)
-				}
-			} else {
-				query = pager.applyOrder(query)
-			}
-			_q.WithNamedHealthAlerts(alias, func(wq *HealthAlertQuery) {
-				*wq = *query
-			})
-
 		case "transitions":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&TransitionClient{config: _q.config}).Query()
-			)
-			args := newTransitionPaginateArgs(fieldArgs(ctx, new(TransitionWhereInput), path...))
-			if err := validateFirstLast(args.first, args.last); err != nil {
-				return fmt.Errorf("validate first and last in path %q: %w", path, err)
-			}
-			pager, err := newTransitionPager(args.opts, args.last != nil)
-			if err != nil {
-				return fmt.Errorf("create new pager in path %q: %w", path, err)
-			}
-			if query, err = pager.applyFilter(query); err != nil {
+			if err := _q.collectTransitions(ctx, field, one); err != nil {
 				return err
 			}
-			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
-			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
-				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
-				if hasPagination || ignoredEdges {
-					query := query.Clone()
-					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
-						ids := make([]driver.Value, len(nodes))
-						for i := range nodes {
-							ids[i] = nodes[i].ID
-						}
-						var v []struct {
-							NodeID string `sql:"site_id"`
-							Count  int    `sql:"count"`
-						}
-						query.Where(func(s *sql.Selector) {
-							s.Where(sql.InValues(s.C(site.TransitionsColumn), ids...))
-						})
-						if err := query.GroupBy(site.TransitionsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
-							return err
-						}
-						m := make(map[string]int, len(v))
-						for i := range v {
-							m[v[i].NodeID] = v[i].Count
-						}
-						for i := range nodes {
-							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[3] == nil {
-								nodes[i].Edges.totalCount[3] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[3][alias] = n
-						}
-						return nil
-					})
-				} else {
-					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Site) error {
-						for i := range nodes {
-							n := len(nodes[i].Edges.Transitions)
-							if nodes[i].Edges.totalCount[3] == nil {
-								nodes[i].Edges.totalCount[3] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[3][alias] = n
-						}
-						return nil
-					})
-				}
-			}
-			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
-				continue
-			}
-			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
-				return err
-			}
-			path = append(path, edgesField, nodeField)
-			if field := collectedField(ctx, path...); field != nil {
-				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, transitionImplementors)...); err != nil {
-					return err
-				}
-			}
-			if limit := paginateLimit(args.first, args.last); limit > 0 {
-				if oneNode {
-					pager.applyOrder(query.Limit(limit))
-				} else {
-					modify := entgql.LimitPerRow(site.TransitionsColumn, limit, pager.orderExpr(query))
-					query.modifiers = append(query.modifiers, modify)
-				}
-			} else {
-				query = pager.applyOrder(query)
-			}
-			_q.WithNamedTransitions(alias, func(wq *TransitionQuery) {
-				*wq = *query
-			})
 		case "createdAt":
-			if _, ok := fieldSeen[site.FieldCreatedAt]; !ok {
-				selectedFields = append(selectedFields, site.FieldCreatedAt)
-				fieldSeen[site.FieldCreatedAt] = struct{}{}
-			}
+			columns.Add(site.FieldCreatedAt)
 		case "name":
-			if _, ok := fieldSeen[site.FieldName]; !ok {
-				selectedFields = append(selectedFields, site.FieldName)
-				fieldSeen[site.FieldName] = struct{}{}
-			}
+			columns.Add(site.FieldName)
 		case "description":
-			if _, ok := fieldSeen[site.FieldDescription]; !ok {
-				selectedFields = append(selectedFields, site.FieldDescription)
-				fieldSeen[site.FieldDescription] = struct{}{}
-			}
+			columns.Add(site.FieldDescription)
 		case "revision":
-			if _, ok := fieldSeen[site.FieldRevision]; !ok {
-				selectedFields = append(selectedFields, site.FieldRevision)
-				fieldSeen[site.FieldRevision] = struct{}{}
-			}
+			columns.Add(site.FieldRevision)
 		case "updatedAt":
-			if _, ok := fieldSeen[site.FieldUpdatedAt]; !ok {
-				selectedFields = append(selectedFields, site.FieldUpdatedAt)
-				fieldSeen[site.FieldUpdatedAt] = struct{}{}
-			}
-		case "id":
-		case "__typename":
+			columns.Add(site.FieldUpdatedAt)
 		default:
-			unknownSeen = true
+			columns.AddAll()
 		}
 	}
-	if !unknownSeen {
-		_q.Select(selectedFields...)
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
 	}
 	return nil
 }
 
-type sitePaginateArgs struct {
-	first, last   *int
-	after, before *Cursor
-	opts          []SitePaginateOption
-}
-
-func newSitePaginateArgs(rv map[string]any) *sitePaginateArgs {
-	args := &sitePaginateArgs{}
-	if rv == nil {
-		return args
+// collectSkus loads the page of each row's SkuConnection that field asks for.
+func (_q *SiteQuery) collectSkus(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectSkuPager(ctx, field)
+	if err != nil {
+		return err
 	}
-	if v := rv[firstField]; v != nil {
-		args.first = v.(*int)
+	wanted, err := field.Selection.Connection("SkuConnection", "SkuEdge")
+	if err != nil {
+		return err
 	}
-	if v := rv[lastField]; v != nil {
-		args.last = v.(*int)
+	base, err := pager.applyFilter((&SkuClient{config: _q.config}).Query())
+	if err != nil {
+		return err
 	}
-	if v := rv[afterField]; v != nil {
-		args.after = v.(*Cursor)
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.SkusColumn))
+		}
+		_q.WithNamedSkus(field.Key, func(wq *SkuQuery) { *wq = *rows })
 	}
-	if v := rv[beforeField]; v != nil {
-		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[orderByField]; ok {
-		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &SiteOrder{Field: &SiteOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
-			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithSiteOrder(order))
-			}
-		case *SiteOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithSiteOrder(v))
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteSkus(ctx, base.Clone(), nodes); err != nil {
+				return err
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*SiteWhereInput); ok {
-		args.opts = append(args.opts, WithSiteFilter(v.Filter))
-	}
-	return args
+		if preceding != nil {
+			if before, err = anySiteSkus(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteSkus(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
 }
 
-// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
-func (_q *SkuQuery) CollectFields(ctx context.Context, satisfies ...string) (*SkuQuery, error) {
-	fc := graphql.GetFieldContext(ctx)
-	if fc == nil {
+// anySiteSkus tells which of nodes have a row that query finds.
+func anySiteSkus(ctx context.Context, query *SkuQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteSkus(query, nodes).Unique(true).Select(site.SkusColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// collectMachines loads the page of each row's MachineConnection that field asks for.
+func (_q *SiteQuery) collectMachines(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectMachinePager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("MachineConnection", "MachineEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&MachineClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.MachinesColumn))
+		}
+		_q.WithNamedMachines(field.Key, func(wq *MachineQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteMachines(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySiteMachines(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteMachines(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySiteMachines tells which of nodes have a row that query finds.
+func anySiteMachines(ctx context.Context, query *MachineQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteMachines(query, nodes).Unique(true).Select(site.MachinesColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// collectHealthAlerts loads the page of each row's HealthAlertConnection that field asks for.
+func (_q *SiteQuery) collectHealthAlerts(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectHealthAlertPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("HealthAlertConnection", "HealthAlertEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&HealthAlertClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.HealthAlertsColumn))
+		}
+		_q.WithNamedHealthAlerts(field.Key, func(wq *HealthAlertQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteHealthAlerts(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySiteHealthAlerts(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteHealthAlerts(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySiteHealthAlerts tells which of nodes have a row that query finds.
+func anySiteHealthAlerts(ctx context.Context, query *HealthAlertQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteHealthAlerts(query, nodes).Unique(true).Select(site.HealthAlertsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// collectTransitions loads the page of each row's TransitionConnection that field asks for.
+func (_q *SiteQuery) collectTransitions(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectTransitionPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("TransitionConnection", "TransitionEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&TransitionClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.TransitionsColumn))
+		}
+		_q.WithNamedTransitions(field.Key, func(wq *TransitionQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteTransitions(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySiteTransitions(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteTransitions(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySiteTransitions tells which of nodes have a row that query finds.
+func anySiteTransitions(ctx context.Context, query *TransitionQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteTransitions(query, nodes).Unique(true).Select(site.TransitionsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// ofSiteSkus limits query to rows that belong to one of nodes.
+func ofSiteSkus(query *SkuQuery, nodes []*Site) *SkuQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.SkusColumn), ids...))
+	})
+}
+
+// totalSiteSkus counts what query finds for each of nodes, in one statement.
+func totalSiteSkus(ctx context.Context, query *SkuQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteSkus(query, nodes).GroupBy(site.SkusColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofSiteMachines limits query to rows that belong to one of nodes.
+func ofSiteMachines(query *MachineQuery, nodes []*Site) *MachineQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.MachinesColumn), ids...))
+	})
+}
+
+// totalSiteMachines counts what query finds for each of nodes, in one statement.
+func totalSiteMachines(ctx context.Context, query *MachineQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteMachines(query, nodes).GroupBy(site.MachinesColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofSiteHealthAlerts limits query to rows that belong to one of nodes.
+func ofSiteHealthAlerts(query *HealthAlertQuery, nodes []*Site) *HealthAlertQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.HealthAlertsColumn), ids...))
+	})
+}
+
+// totalSiteHealthAlerts counts what query finds for each of nodes, in one statement.
+func totalSiteHealthAlerts(ctx context.Context, query *HealthAlertQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteHealthAlerts(query, nodes).GroupBy(site.HealthAlertsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofSiteTransitions limits query to rows that belong to one of nodes.
+func ofSiteTransitions(query *TransitionQuery, nodes []*Site) *TransitionQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.TransitionsColumn), ids...))
+	})
+}
+
+// totalSiteTransitions counts what query finds for each of nodes, in one statement.
+func totalSiteTransitions(ctx context.Context, query *TransitionQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteTransitions(query, nodes).GroupBy(site.TransitionsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// collectSitePager reads the arguments of a connection that is loaded ahead.
+func collectSitePager(ctx context.Context, field relay.Field) (*sitePager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []SitePaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order SiteOrder
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SiteOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithSiteOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(SiteWhereInput)
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SiteWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithSiteFilter(where.Filter))
+	}
+	return newSitePager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *SkuQuery) CollectFields(ctx context.Context) (*SkuQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *SkuQuery) CollectPath(ctx context.Context, path ...string) (*SkuQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *SkuQuery) CollectOne(ctx context.Context, path ...string) (*SkuQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *SkuQuery) collectPath(ctx context.Context, one bool, path []string) (*SkuQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
 		return _q, nil
 	}
-	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
 		return nil, err
 	}
 	return _q, nil
 }
 
-func (_q *SkuQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
-	path = append([]string(nil), path...)
-	var (
-		unknownSeen    bool
-		fieldSeen      = make(map[string]struct{}, len(sku.Columns))
-		selectedFields = []string{sku.FieldID}
-	)
-	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *SkuQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("Sku")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(sku.FieldID)
+	for _, field := range fields {
 		switch field.Name {
-
+		case "__typename", "id":
 		case "site":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&SiteClient{config: _q.config}).Query()
-			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, siteImplementors)...); err != nil {
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
 				return err
 			}
 			_q.withSite = query
-			if _, ok := fieldSeen[sku.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, sku.FieldSiteID)
-				fieldSeen[sku.FieldSiteID] = struct{}{}
-			}
-
+			columns.Add(sku.FieldSiteID)
 		case "machines":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&MachineClient{config: _q.config}).Query()
-			)
-			args := newMachinePaginateArgs(fieldArgs(ctx, new(MachineWhereInput), path...))
-			if err := validateFirstLast(args.first, args.last); err != nil {
-				return fmt.Errorf("validate first and last in path %q: %w", path, err)
-			}
-			pager, err := newMachinePager(args.opts, args.last != nil)
-			if err != nil {
-				return fmt.Errorf("create new pager in path %q: %w", path, err)
-			}
-			if query, err = pager.applyFilter(query); err != nil {
+			if err := _q.collectMachines(ctx, field, one); err != nil {
 				return err
 			}
-			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
-			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
-				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
-				if hasPagination || ignoredEdges {
-					query := query.Clone()
-					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Sku) error {
-						ids := make([]driver.Value, len(nodes))
-						for i := range nodes {
-							ids[i] = nodes[i].ID
-						}
-						var v []struct {
-							NodeID string `sql:"sku_id"`
-							Count  int    `sql:"count"`
-						}
-						query.Where(func(s *sql.Selector) {
-							s.Where(sql.InValues(s.C(sku.MachinesColumn), ids...))
-						})
-						if err := query.GroupBy(sku.MachinesColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
-							return err
-						}
-						m := make(map[string]int, len(v))
-						for i := range v {
-							m[v[i].NodeID] = v[i].Count
-						}
-						for i := range nodes {
-							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[1] == nil {
-								nodes[i].Edges.totalCount[1] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[1][alias] = n
-						}
-						return nil
-					})
-				} else {
-					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Sku) error {
-						for i := range nodes {
-							n := len(nodes[i].Edges.Machines)
-							if nodes[i].Edges.totalCount[1] == nil {
-								nodes[i].Edges.totalCount[1] = make(map[string]int)
-							}
-							nodes[i].Edges.totalCount[1][alias] = n
-						}
-						return nil
-					})
-				}
-			}
-			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
-				continue
-			}
-			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
-				return err
-			}
-			path = append(path, edgesField, nodeField)
-			if field := collectedField(ctx, path...); field != nil {
-				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, machineImplementors)...); err != nil {
-					return err
-				}
-			}
-			if limit := paginateLimit(args.first, args.last); limit > 0 {
-				if oneNode {
-					pager.applyOrder(query.Limit(limit))
-				} else {
-					modify := entgql.LimitPerRow(sku.MachinesColumn, limit, pager.orderExpr(query))
-					query.modifiers = append(query.modifiers, modify)
-				}
-			} else {
-				query = pager.applyOrder(query)
-			}
-			_q.WithNamedMachines(alias, func(wq *MachineQuery) {
-				*wq = *query
-			})
+		case "machineCount":
+			_q.countMachines()
 		case "createdAt":
-			if _, ok := fieldSeen[sku.FieldCreatedAt]; !ok {
-				selectedFields = append(selectedFields, sku.FieldCreatedAt)
-				fieldSeen[sku.FieldCreatedAt] = struct{}{}
-			}
-		case "siteID":
-			if _, ok := fieldSeen[sku.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, sku.FieldSiteID)
-				fieldSeen[sku.FieldSiteID] = struct{}{}
-			}
+			columns.Add(sku.FieldCreatedAt)
+		case "siteId":
+			columns.Add(sku.FieldSiteID)
 		case "name":
-			if _, ok := fieldSeen[sku.FieldName]; !ok {
-				selectedFields = append(selectedFields, sku.FieldName)
-				fieldSeen[sku.FieldName] = struct{}{}
-			}
+			columns.Add(sku.FieldName)
 		case "description":
-			if _, ok := fieldSeen[sku.FieldDescription]; !ok {
-				selectedFields = append(selectedFields, sku.FieldDescription)
-				fieldSeen[sku.FieldDescription] = struct{}{}
-			}
+			columns.Add(sku.FieldDescription)
 		case "deviceType":
-			if _, ok := fieldSeen[sku.FieldDeviceType]; !ok {
-				selectedFields = append(selectedFields, sku.FieldDeviceType)
-				fieldSeen[sku.FieldDeviceType] = struct{}{}
-			}
+			columns.Add(sku.FieldDeviceType)
 		case "schemaVersion":
-			if _, ok := fieldSeen[sku.FieldSchemaVersion]; !ok {
-				selectedFields = append(selectedFields, sku.FieldSchemaVersion)
-				fieldSeen[sku.FieldSchemaVersion] = struct{}{}
-			}
+			columns.Add(sku.FieldSchemaVersion)
 		case "components":
-			if _, ok := fieldSeen[sku.FieldComponents]; !ok {
-				selectedFields = append(selectedFields, sku.FieldComponents)
-				fieldSeen[sku.FieldComponents] = struct{}{}
-			}
+			columns.Add(sku.FieldComponents)
 		case "revision":
-			if _, ok := fieldSeen[sku.FieldRevision]; !ok {
-				selectedFields = append(selectedFields, sku.FieldRevision)
-				fieldSeen[sku.FieldRevision] = struct{}{}
-			}
+			columns.Add(sku.FieldRevision)
 		case "updatedAt":
-			if _, ok := fieldSeen[sku.FieldUpdatedAt]; !ok {
-				selectedFields = append(selectedFields, sku.FieldUpdatedAt)
-				fieldSeen[sku.FieldUpdatedAt] = struct{}{}
-			}
-		case "id":
-		case "__typename":
+			columns.Add(sku.FieldUpdatedAt)
 		default:
-			unknownSeen = true
+			columns.AddAll()
 		}
 	}
-	if !unknownSeen {
-		_q.Select(selectedFields...)
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
 	}
 	return nil
 }
 
-type skuPaginateArgs struct {
-	first, last   *int
-	after, before *Cursor
-	opts          []SkuPaginateOption
-}
-
-func newSkuPaginateArgs(rv map[string]any) *skuPaginateArgs {
-	args := &skuPaginateArgs{}
-	if rv == nil {
-		return args
+// collectMachines loads the page of each row's MachineConnection that field asks for.
+func (_q *SkuQuery) collectMachines(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectMachinePager(ctx, field)
+	if err != nil {
+		return err
 	}
-	if v := rv[firstField]; v != nil {
-		args.first = v.(*int)
+	wanted, err := field.Selection.Connection("MachineConnection", "MachineEdge")
+	if err != nil {
+		return err
 	}
-	if v := rv[lastField]; v != nil {
-		args.last = v.(*int)
+	base, err := pager.applyFilter((&MachineClient{config: _q.config}).Query())
+	if err != nil {
+		return err
 	}
-	if v := rv[afterField]; v != nil {
-		args.after = v.(*Cursor)
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(sku.MachinesColumn))
+		}
+		_q.WithNamedMachines(field.Key, func(wq *MachineQuery) { *wq = *rows })
 	}
-	if v := rv[beforeField]; v != nil {
-		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[orderByField]; ok {
-		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &SkuOrder{Field: &SkuOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
-			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithSkuOrder(order))
-			}
-		case *SkuOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithSkuOrder(v))
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Sku) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSkuMachines(ctx, base.Clone(), nodes); err != nil {
+				return err
 			}
 		}
-	}
-	if v, ok := rv[whereField].(*SkuWhereInput); ok {
-		args.opts = append(args.opts, WithSkuFilter(v.Filter))
-	}
-	return args
+		if preceding != nil {
+			if before, err = anySkuMachines(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySkuMachines(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
 }
 
-// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
-func (_q *TokenQuery) CollectFields(ctx context.Context, satisfies ...string) (*TokenQuery, error) {
-	fc := graphql.GetFieldContext(ctx)
-	if fc == nil {
+// anySkuMachines tells which of nodes have a row that query finds.
+func anySkuMachines(ctx context.Context, query *MachineQuery, nodes []*Sku) (map[string]bool, error) {
+	owners, err := ofSkuMachines(query, nodes).Unique(true).Select(sku.MachinesColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// ofSkuMachines limits query to rows that belong to one of nodes.
+func ofSkuMachines(query *MachineQuery, nodes []*Sku) *MachineQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(sku.MachinesColumn), ids...))
+	})
+}
+
+// totalSkuMachines counts what query finds for each of nodes, in one statement.
+func totalSkuMachines(ctx context.Context, query *MachineQuery, nodes []*Sku) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"sku_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSkuMachines(query, nodes).GroupBy(sku.MachinesColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// countMachines loads machineCount of every row at once.
+func (_q *SkuQuery) countMachines() {
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Sku) error {
+		total, err := totalSkuMachines(ctx, (&MachineClient{config: _q.config}).Query(), nodes)
+		if err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			if n.Edges.counts == nil {
+				n.Edges.counts = make(map[string]int)
+			}
+			n.Edges.counts["machineCount"] = total[n.ID]
+		}
+		return nil
+	})
+}
+
+// MachineCount is the number of machines, loaded ahead or else counted now.
+func (_m *Sku) MachineCount(ctx context.Context) (int, error) {
+	if n, ok := _m.Edges.counts["machineCount"]; ok {
+		return n, nil
+	}
+	return _m.QueryMachines().Unique(false).Count(ctx)
+}
+
+// collectSkuPager reads the arguments of a connection that is loaded ahead.
+func collectSkuPager(ctx context.Context, field relay.Field) (*skuPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []SkuPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order SkuOrder
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SkuOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithSkuOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(SkuWhereInput)
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SkuWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithSkuFilter(where.Filter))
+	}
+	return newSkuPager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *TokenQuery) CollectFields(ctx context.Context) (*TokenQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *TokenQuery) CollectPath(ctx context.Context, path ...string) (*TokenQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *TokenQuery) CollectOne(ctx context.Context, path ...string) (*TokenQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *TokenQuery) collectPath(ctx context.Context, one bool, path []string) (*TokenQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
 		return _q, nil
 	}
-	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
 		return nil, err
 	}
 	return _q, nil
 }
 
-func (_q *TokenQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
-	path = append([]string(nil), path...)
-	var (
-		unknownSeen    bool
-		fieldSeen      = make(map[string]struct{}, len(token.Columns))
-		selectedFields = []string{token.FieldID}
-	)
-	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *TokenQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("Token")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(token.FieldID)
+	for _, field := range fields {
 		switch field.Name {
+		case "__typename", "id":
 		case "createdAt":
-			if _, ok := fieldSeen[token.FieldCreatedAt]; !ok {
-				selectedFields = append(selectedFields, token.FieldCreatedAt)
-				fieldSeen[token.FieldCreatedAt] = struct{}{}
-			}
+			columns.Add(token.FieldCreatedAt)
 		case "name":
-			if _, ok := fieldSeen[token.FieldName]; !ok {
-				selectedFields = append(selectedFields, token.FieldName)
-				fieldSeen[token.FieldName] = struct{}{}
-			}
+			columns.Add(token.FieldName)
 		case "role":
-			if _, ok := fieldSeen[token.FieldRole]; !ok {
-				selectedFields = append(selectedFields, token.FieldRole)
-				fieldSeen[token.FieldRole] = struct{}{}
-			}
-		case "machineID":
-			if _, ok := fieldSeen[token.FieldMachineID]; !ok {
-				selectedFields = append(selectedFields, token.FieldMachineID)
-				fieldSeen[token.FieldMachineID] = struct{}{}
-			}
-		case "bmcMACAddress":
-			if _, ok := fieldSeen[token.FieldBmcMACAddress]; !ok {
-				selectedFields = append(selectedFields, token.FieldBmcMACAddress)
-				fieldSeen[token.FieldBmcMACAddress] = struct{}{}
-			}
+			columns.Add(token.FieldRole)
+		case "machineId":
+			columns.Add(token.FieldMachineID)
+		case "bmcMacAddress":
+			columns.Add(token.FieldBmcMACAddress)
 		case "expiresAt":
-			if _, ok := fieldSeen[token.FieldExpiresAt]; !ok {
-				selectedFields = append(selectedFields, token.FieldExpiresAt)
-				fieldSeen[token.FieldExpiresAt] = struct{}{}
-			}
+			columns.Add(token.FieldExpiresAt)
 		case "revokedAt":
-			if _, ok := fieldSeen[token.FieldRevokedAt]; !ok {
-				selectedFields = append(selectedFields, token.FieldRevokedAt)
-				fieldSeen[token.FieldRevokedAt] = struct{}{}
-			}
+			columns.Add(token.FieldRevokedAt)
 		case "issuedBy":
-			if _, ok := fieldSeen[token.FieldIssuedBy]; !ok {
-				selectedFields = append(selectedFields, token.FieldIssuedBy)
-				fieldSeen[token.FieldIssuedBy] = struct{}{}
-			}
+			columns.Add(token.FieldIssuedBy)
 		case "lastUsedAt":
-			if _, ok := fieldSeen[token.FieldLastUsedAt]; !ok {
-				selectedFields = append(selectedFields, token.FieldLastUsedAt)
-				fieldSeen[token.FieldLastUsedAt] = struct{}{}
-			}
-		case "id":
-		case "__typename":
+			columns.Add(token.FieldLastUsedAt)
+		case "allSites":
+			columns.Add(token.FieldSiteIds)
+		case "siteIds":
+			columns.Add(token.FieldSiteIds)
 		default:
-			unknownSeen = true
+			columns.AddAll()
 		}
 	}
-	if !unknownSeen {
-		_q.Select(selectedFields...)
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
 	}
 	return nil
 }
 
-type tokenPaginateArgs struct {
-	first, last   *int
-	after, before *Cursor
-	opts          []TokenPaginateOption
-}
-
-func newTokenPaginateArgs(rv map[string]any) *tokenPaginateArgs {
-	args := &tokenPaginateArgs{}
-	if rv == nil {
-		return args
+// collectTokenPager reads the arguments of a connection that is loaded ahead.
+func collectTokenPager(ctx context.Context, field relay.Field) (*tokenPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
 	}
-	if v := rv[firstField]; v != nil {
-		args.first = v.(*int)
-	}
-	if v := rv[lastField]; v != nil {
-		args.last = v.(*int)
-	}
-	if v := rv[afterField]; v != nil {
-		args.after = v.(*Cursor)
-	}
-	if v := rv[beforeField]; v != nil {
-		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[orderByField]; ok {
-		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &TokenOrder{Field: &TokenOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
-			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithTokenOrder(order))
-			}
-		case *TokenOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithTokenOrder(v))
-			}
+	var opts []TokenPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order TokenOrder
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TokenOrder", v, &order); err != nil {
+			return nil, err
 		}
+		opts = append(opts, WithTokenOrder(&order))
 	}
-	if v, ok := rv[whereField].(*TokenWhereInput); ok {
-		args.opts = append(args.opts, WithTokenFilter(v.Filter))
+	if v := field.Args["where"]; v != nil {
+		where := new(TokenWhereInput)
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TokenWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithTokenFilter(where.Filter))
 	}
-	return args
+	return newTokenPager(args, opts)
 }
 
-// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
-func (_q *TransitionQuery) CollectFields(ctx context.Context, satisfies ...string) (*TransitionQuery, error) {
-	fc := graphql.GetFieldContext(ctx)
-	if fc == nil {
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *TransitionQuery) CollectFields(ctx context.Context) (*TransitionQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *TransitionQuery) CollectPath(ctx context.Context, path ...string) (*TransitionQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *TransitionQuery) CollectOne(ctx context.Context, path ...string) (*TransitionQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *TransitionQuery) collectPath(ctx context.Context, one bool, path []string) (*TransitionQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
 		return _q, nil
 	}
-	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
 		return nil, err
 	}
 	return _q, nil
 }
 
-func (_q *TransitionQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
-	path = append([]string(nil), path...)
-	var (
-		unknownSeen    bool
-		fieldSeen      = make(map[string]struct{}, len(transition.Columns))
-		selectedFields = []string{transition.FieldID}
-	)
-	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *TransitionQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("Transition")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(transition.FieldID)
+	for _, field := range fields {
 		switch field.Name {
-
+		case "__typename", "id":
 		case "site":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&SiteClient{config: _q.config}).Query()
-			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, siteImplementors)...); err != nil {
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
 				return err
 			}
 			_q.withSite = query
-			if _, ok := fieldSeen[transition.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, transition.FieldSiteID)
-				fieldSeen[transition.FieldSiteID] = struct{}{}
-			}
-
+			columns.Add(transition.FieldSiteID)
 		case "machine":
-			var (
-				alias = field.Alias
-				path  = append(path, alias)
-				query = (&MachineClient{config: _q.config}).Query()
-			)
-			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, machineImplementors)...); err != nil {
+			query := (&MachineClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
 				return err
 			}
 			_q.withMachine = query
-			if _, ok := fieldSeen[transition.FieldMachineID]; !ok {
-				selectedFields = append(selectedFields, transition.FieldMachineID)
-				fieldSeen[transition.FieldMachineID] = struct{}{}
-			}
-		case "siteID":
-			if _, ok := fieldSeen[transition.FieldSiteID]; !ok {
-				selectedFields = append(selectedFields, transition.FieldSiteID)
-				fieldSeen[transition.FieldSiteID] = struct{}{}
-			}
+			columns.Add(transition.FieldMachineID)
+		case "siteId":
+			columns.Add(transition.FieldSiteID)
 		case "subjectType":
-			if _, ok := fieldSeen[transition.FieldSubjectType]; !ok {
-				selectedFields = append(selectedFields, transition.FieldSubjectType)
-				fieldSeen[transition.FieldSubjectType] = struct{}{}
-			}
-		case "subjectID":
-			if _, ok := fieldSeen[transition.FieldSubjectID]; !ok {
-				selectedFields = append(selectedFields, transition.FieldSubjectID)
-				fieldSeen[transition.FieldSubjectID] = struct{}{}
-			}
+			columns.Add(transition.FieldSubjectType)
+		case "subjectId":
+			columns.Add(transition.FieldSubjectID)
 		case "sequence":
-			if _, ok := fieldSeen[transition.FieldSequence]; !ok {
-				selectedFields = append(selectedFields, transition.FieldSequence)
-				fieldSeen[transition.FieldSequence] = struct{}{}
-			}
-		case "machineID":
-			if _, ok := fieldSeen[transition.FieldMachineID]; !ok {
-				selectedFields = append(selectedFields, transition.FieldMachineID)
-				fieldSeen[transition.FieldMachineID] = struct{}{}
-			}
+			columns.Add(transition.FieldSequence)
+		case "machineId":
+			columns.Add(transition.FieldMachineID)
 		case "fromState":
-			if _, ok := fieldSeen[transition.FieldFromState]; !ok {
-				selectedFields = append(selectedFields, transition.FieldFromState)
-				fieldSeen[transition.FieldFromState] = struct{}{}
-			}
+			columns.Add(transition.FieldFromState)
 		case "toState":
-			if _, ok := fieldSeen[transition.FieldToState]; !ok {
-				selectedFields = append(selectedFields, transition.FieldToState)
-				fieldSeen[transition.FieldToState] = struct{}{}
-			}
+			columns.Add(transition.FieldToState)
 		case "cause":
-			if _, ok := fieldSeen[transition.FieldCause]; !ok {
-				selectedFields = append(selectedFields, transition.FieldCause)
-				fieldSeen[transition.FieldCause] = struct{}{}
-			}
+			columns.Add(transition.FieldCause)
 		case "actor":
-			if _, ok := fieldSeen[transition.FieldActor]; !ok {
-				selectedFields = append(selectedFields, transition.FieldActor)
-				fieldSeen[transition.FieldActor] = struct{}{}
-			}
+			columns.Add(transition.FieldActor)
 		case "message":
-			if _, ok := fieldSeen[transition.FieldMessage]; !ok {
-				selectedFields = append(selectedFields, transition.FieldMessage)
-				fieldSeen[transition.FieldMessage] = struct{}{}
-			}
+			columns.Add(transition.FieldMessage)
 		case "details":
-			if _, ok := fieldSeen[transition.FieldDetails]; !ok {
-				selectedFields = append(selectedFields, transition.FieldDetails)
-				fieldSeen[transition.FieldDetails] = struct{}{}
-			}
+			columns.Add(transition.FieldDetails)
 		case "occurredAt":
-			if _, ok := fieldSeen[transition.FieldOccurredAt]; !ok {
-				selectedFields = append(selectedFields, transition.FieldOccurredAt)
-				fieldSeen[transition.FieldOccurredAt] = struct{}{}
-			}
-		case "id":
-		case "__typename":
+			columns.Add(transition.FieldOccurredAt)
 		default:
-			unknownSeen = true
+			columns.AddAll()
 		}
 	}
-	if !unknownSeen {
-		_q.Select(selectedFields...)
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
 	}
 	return nil
 }
 
-type transitionPaginateArgs struct {
-	first, last   *int
-	after, before *Cursor
-	opts          []TransitionPaginateOption
-}
-
-func newTransitionPaginateArgs(rv map[string]any) *transitionPaginateArgs {
-	args := &transitionPaginateArgs{}
-	if rv == nil {
-		return args
+// collectTransitionPager reads the arguments of a connection that is loaded ahead.
+func collectTransitionPager(ctx context.Context, field relay.Field) (*transitionPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
 	}
-	if v := rv[firstField]; v != nil {
-		args.first = v.(*int)
-	}
-	if v := rv[lastField]; v != nil {
-		args.last = v.(*int)
-	}
-	if v := rv[afterField]; v != nil {
-		args.after = v.(*Cursor)
-	}
-	if v := rv[beforeField]; v != nil {
-		args.before = v.(*Cursor)
-	}
-	if v, ok := rv[orderByField]; ok {
-		switch v := v.(type) {
-		case map[string]any:
-			var (
-				err1, err2 error
-				order      = &TransitionOrder{Field: &TransitionOrderField{}, Direction: entgql.OrderDirectionAsc}
-			)
-			if d, ok := v[directionField]; ok {
-				err1 = order.Direction.UnmarshalGQL(d)
-			}
-			if f, ok := v[fieldField]; ok {
-				err2 = order.Field.UnmarshalGQL(f)
-			}
-			if err1 == nil && err2 == nil {
-				args.opts = append(args.opts, WithTransitionOrder(order))
-			}
-		case *TransitionOrder:
-			if v != nil {
-				args.opts = append(args.opts, WithTransitionOrder(v))
-			}
+	var opts []TransitionPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order TransitionOrder
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TransitionOrder", v, &order); err != nil {
+			return nil, err
 		}
+		opts = append(opts, WithTransitionOrder(&order))
 	}
-	if v, ok := rv[whereField].(*TransitionWhereInput); ok {
-		args.opts = append(args.opts, WithTransitionFilter(v.Filter))
-	}
-	return args
-}
-
-const (
-	afterField     = "after"
-	firstField     = "first"
-	beforeField    = "before"
-	lastField      = "last"
-	orderByField   = "orderBy"
-	directionField = "direction"
-	fieldField     = "field"
-	whereField     = "where"
-)
-
-func fieldArgs(ctx context.Context, whereInput any, path ...string) map[string]any {
-	field := collectedField(ctx, path...)
-	if field == nil || field.Arguments == nil {
-		return nil
-	}
-	oc := graphql.GetOperationContext(ctx)
-	args := field.ArgumentMap(oc.Variables)
-	return unmarshalArgs(ctx, whereInput, args)
-}
-
-// unmarshalArgs allows extracting the field arguments from their raw representation.
-func unmarshalArgs(ctx context.Context, whereInput any, args map[string]any) map[string]any {
-	for _, k := range []string{firstField, lastField} {
-		v, ok := args[k]
-		if !ok || v == nil {
-			continue
+	if v := field.Args["where"]; v != nil {
+		where := new(TransitionWhereInput)
+		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TransitionWhereInput", v, where); err != nil {
+			return nil, err
 		}
-		i, err := graphql.UnmarshalInt(v)
-		if err == nil {
-			args[k] = &i
-		}
+		opts = append(opts, WithTransitionFilter(where.Filter))
 	}
-	for _, k := range []string{beforeField, afterField} {
-		v, ok := args[k]
-		if !ok {
-			continue
-		}
-		c := &Cursor{}
-		if c.UnmarshalGQL(v) == nil {
-			args[k] = c
-		}
-	}
-	if v, ok := args[whereField]; ok && whereInput != nil {
-		if err := graphql.UnmarshalInputFromContext(ctx, v, whereInput); err == nil {
-			args[whereField] = whereInput
-		}
-	}
-
-	return args
-}
-
-// mayAddCondition appends another type condition to the satisfies list
-// if it does not exist in the list.
-func mayAddCondition(satisfies []string, typeCond []string) []string {
-Cond:
-	for _, c := range typeCond {
-		for _, s := range satisfies {
-			if c == s {
-				continue Cond
-			}
-		}
-		satisfies = append(satisfies, c)
-	}
-	return satisfies
+	return newTransitionPager(args, opts)
 }

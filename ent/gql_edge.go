@@ -5,41 +5,70 @@ package ent
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
+	"fleetgraph/ent/relay"
 )
 
+// Site is the site, loaded ahead or else read now.
 func (_m *HealthAlert) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
-		result, err = _m.QuerySite().Only(ctx)
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, "HealthAlert", "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
 	}
 	return result, err
 }
 
+// Machine is the machine, loaded ahead or else read now.
 func (_m *HealthAlert) Machine(ctx context.Context) (*Machine, error) {
 	result, err := _m.Edges.MachineOrErr()
 	if IsNotLoaded(err) {
-		result, err = _m.QueryMachine().Only(ctx)
+		query := _m.QueryMachine().Unique(false)
+		if _, ok := relay.Resolving(ctx, "HealthAlert", "machine"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
 	}
 	return result, err
 }
 
+// Site is the site, loaded ahead or else read now.
 func (_m *Machine) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
-		result, err = _m.QuerySite().Only(ctx)
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Machine", "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
 	}
 	return result, err
 }
 
+// Sku is the sku, loaded ahead or else read now; nil without one.
 func (_m *Machine) Sku(ctx context.Context) (*Sku, error) {
 	result, err := _m.Edges.SkuOrErr()
 	if IsNotLoaded(err) {
-		result, err = _m.QuerySku().Only(ctx)
+		query := _m.QuerySku().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Machine", "sku"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
 	}
 	return result, MaskNotFound(err)
 }
 
+// HealthAlerts is the page of health_alerts that the arguments choose, loaded ahead or else read now.
 func (_m *Machine) HealthAlerts(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *HealthAlertOrder, where *HealthAlertWhereInput,
 ) (*HealthAlertConnection, error) {
@@ -47,20 +76,19 @@ func (_m *Machine) HealthAlerts(
 		WithHealthAlertOrder(orderBy),
 		WithHealthAlertFilter(where.Filter),
 	}
-	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[2][alias]
-	if nodes, err := _m.NamedHealthAlerts(alias); err == nil || hasTotalCount {
-		pager, err := newHealthAlertPager(opts, last != nil)
-		if err != nil {
-			return nil, err
+	if key, ok := relay.Resolving(ctx, "Machine", "healthAlerts"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newHealthAlertPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedHealthAlerts[key], loaded), nil
 		}
-		conn := &HealthAlertConnection{Edges: []*HealthAlertEdge{}, TotalCount: totalCount}
-		conn.build(nodes, pager, after, first, before, last)
-		return conn, nil
 	}
-	return _m.QueryHealthAlerts().Paginate(ctx, after, first, before, last, opts...)
+	return _m.QueryHealthAlerts().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// Transitions is the page of transitions that the arguments choose, loaded ahead or else read now.
 func (_m *Machine) Transitions(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *TransitionOrder, where *TransitionWhereInput,
 ) (*TransitionConnection, error) {
@@ -68,20 +96,19 @@ func (_m *Machine) Transitions(
 		WithTransitionOrder(orderBy),
 		WithTransitionFilter(where.Filter),
 	}
-	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[3][alias]
-	if nodes, err := _m.NamedTransitions(alias); err == nil || hasTotalCount {
-		pager, err := newTransitionPager(opts, last != nil)
-		if err != nil {
-			return nil, err
+	if key, ok := relay.Resolving(ctx, "Machine", "transitions"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newTransitionPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedTransitions[key], loaded), nil
 		}
-		conn := &TransitionConnection{Edges: []*TransitionEdge{}, TotalCount: totalCount}
-		conn.build(nodes, pager, after, first, before, last)
-		return conn, nil
 	}
-	return _m.QueryTransitions().Paginate(ctx, after, first, before, last, opts...)
+	return _m.QueryTransitions().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// Skus is the page of skus that the arguments choose, loaded ahead or else read now.
 func (_m *Site) Skus(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *SkuOrder, where *SkuWhereInput,
 ) (*SkuConnection, error) {
@@ -89,20 +116,19 @@ func (_m *Site) Skus(
 		WithSkuOrder(orderBy),
 		WithSkuFilter(where.Filter),
 	}
-	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[0][alias]
-	if nodes, err := _m.NamedSkus(alias); err == nil || hasTotalCount {
-		pager, err := newSkuPager(opts, last != nil)
-		if err != nil {
-			return nil, err
+	if key, ok := relay.Resolving(ctx, "Site", "skus"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newSkuPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedSkus[key], loaded), nil
 		}
-		conn := &SkuConnection{Edges: []*SkuEdge{}, TotalCount: totalCount}
-		conn.build(nodes, pager, after, first, before, last)
-		return conn, nil
 	}
-	return _m.QuerySkus().Paginate(ctx, after, first, before, last, opts...)
+	return _m.QuerySkus().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// Machines is the page of machines that the arguments choose, loaded ahead or else read now.
 func (_m *Site) Machines(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *MachineOrder, where *MachineWhereInput,
 ) (*MachineConnection, error) {
@@ -110,20 +136,19 @@ func (_m *Site) Machines(
 		WithMachineOrder(orderBy),
 		WithMachineFilter(where.Filter),
 	}
-	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[1][alias]
-	if nodes, err := _m.NamedMachines(alias); err == nil || hasTotalCount {
-		pager, err := newMachinePager(opts, last != nil)
-		if err != nil {
-			return nil, err
+	if key, ok := relay.Resolving(ctx, "Site", "machines"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedMachines[key], loaded), nil
 		}
-		conn := &MachineConnection{Edges: []*MachineEdge{}, TotalCount: totalCount}
-		conn.build(nodes, pager, after, first, before, last)
-		return conn, nil
 	}
-	return _m.QueryMachines().Paginate(ctx, after, first, before, last, opts...)
+	return _m.QueryMachines().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// HealthAlerts is the page of health_alerts that the arguments choose, loaded ahead or else read now.
 func (_m *Site) HealthAlerts(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *HealthAlertOrder, where *HealthAlertWhereInput,
 ) (*HealthAlertConnection, error) {
@@ -131,20 +156,19 @@ func (_m *Site) HealthAlerts(
 		WithHealthAlertOrder(orderBy),
 		WithHealthAlertFilter(where.Filter),
 	}
-	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[2][alias]
-	if nodes, err := _m.NamedHealthAlerts(alias); err == nil || hasTotalCount {
-		pager, err := newHealthAlertPager(opts, last != nil)
-		if err != nil {
-			return nil, err
+	if key, ok := relay.Resolving(ctx, "Site", "healthAlerts"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newHealthAlertPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedHealthAlerts[key], loaded), nil
 		}
-		conn := &HealthAlertConnection{Edges: []*HealthAlertEdge{}, TotalCount: totalCount}
-		conn.build(nodes, pager, after, first, before, last)
-		return conn, nil
 	}
-	return _m.QueryHealthAlerts().Paginate(ctx, after, first, before, last, opts...)
+	return _m.QueryHealthAlerts().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// Transitions is the page of transitions that the arguments choose, loaded ahead or else read now.
 func (_m *Site) Transitions(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *TransitionOrder, where *TransitionWhereInput,
 ) (*TransitionConnection, error) {
@@ -152,28 +176,34 @@ func (_m *Site) Transitions(
 		WithTransitionOrder(orderBy),
 		WithTransitionFilter(where.Filter),
 	}
-	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[3][alias]
-	if nodes, err := _m.NamedTransitions(alias); err == nil || hasTotalCount {
-		pager, err := newTransitionPager(opts, last != nil)
-		if err != nil {
-			return nil, err
+	if key, ok := relay.Resolving(ctx, "Site", "transitions"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newTransitionPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedTransitions[key], loaded), nil
 		}
-		conn := &TransitionConnection{Edges: []*TransitionEdge{}, TotalCount: totalCount}
-		conn.build(nodes, pager, after, first, before, last)
-		return conn, nil
 	}
-	return _m.QueryTransitions().Paginate(ctx, after, first, before, last, opts...)
+	return _m.QueryTransitions().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// Site is the site, loaded ahead or else read now.
 func (_m *Sku) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
-		result, err = _m.QuerySite().Only(ctx)
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Sku", "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
 	}
 	return result, err
 }
 
+// Machines is the page of machines that the arguments choose, loaded ahead or else read now.
 func (_m *Sku) Machines(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *MachineOrder, where *MachineWhereInput,
 ) (*MachineConnection, error) {
@@ -181,32 +211,44 @@ func (_m *Sku) Machines(
 		WithMachineOrder(orderBy),
 		WithMachineFilter(where.Filter),
 	}
-	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[1][alias]
-	if nodes, err := _m.NamedMachines(alias); err == nil || hasTotalCount {
-		pager, err := newMachinePager(opts, last != nil)
-		if err != nil {
-			return nil, err
+	if key, ok := relay.Resolving(ctx, "Sku", "machines"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedMachines[key], loaded), nil
 		}
-		conn := &MachineConnection{Edges: []*MachineEdge{}, TotalCount: totalCount}
-		conn.build(nodes, pager, after, first, before, last)
-		return conn, nil
 	}
-	return _m.QueryMachines().Paginate(ctx, after, first, before, last, opts...)
+	return _m.QueryMachines().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// Site is the site, loaded ahead or else read now; nil without one.
 func (_m *Transition) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
-		result, err = _m.QuerySite().Only(ctx)
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Transition", "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
 	}
 	return result, MaskNotFound(err)
 }
 
+// Machine is the machine, loaded ahead or else read now; nil without one.
 func (_m *Transition) Machine(ctx context.Context) (*Machine, error) {
 	result, err := _m.Edges.MachineOrErr()
 	if IsNotLoaded(err) {
-		result, err = _m.QueryMachine().Only(ctx)
+		query := _m.QueryMachine().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Transition", "machine"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
 	}
 	return result, MaskNotFound(err)
 }

@@ -4,337 +4,210 @@ package ent
 
 import (
 	"context"
+
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
-	"fmt"
-
-	"entgo.io/contrib/entgql"
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/hashicorp/go-multierror"
+	"fleetgraph/fleet"
 )
 
-// Noder wraps the basic Node method.
+// Noder is an object that node and nodes can find.
 type Noder interface {
 	IsNode()
 }
 
-var healthalertImplementors = []string{"HealthAlert", "Node"}
-
-// IsNode implements the Node interface check for GQLGen.
+// IsNode marks an implementation of the interface Node.
 func (*HealthAlert) IsNode() {}
 
-var machineImplementors = []string{"Machine", "Node"}
-
-// IsNode implements the Node interface check for GQLGen.
+// IsNode marks an implementation of the interface Node.
 func (*Machine) IsNode() {}
 
-var siteImplementors = []string{"Site", "Node"}
-
-// IsNode implements the Node interface check for GQLGen.
+// IsNode marks an implementation of the interface Node.
 func (*Site) IsNode() {}
 
-var skuImplementors = []string{"Sku", "Node"}
-
-// IsNode implements the Node interface check for GQLGen.
+// IsNode marks an implementation of the interface Node.
 func (*Sku) IsNode() {}
 
-var tokenImplementors = []string{"Token", "Node"}
-
-// IsNode implements the Node interface check for GQLGen.
+// IsNode marks an implementation of the interface Node.
 func (*Token) IsNode() {}
 
-var transitionImplementors = []string{"Transition", "Node"}
-
-// IsNode implements the Node interface check for GQLGen.
+// IsNode marks an implementation of the interface Node.
 func (*Transition) IsNode() {}
 
-var errNodeInvalidID = &NotFoundError{"node"}
-
-// NodeOption allows configuring the Noder execution using functional options.
-type NodeOption func(*nodeOptions)
-
-// WithNodeType sets the node Type resolver function (i.e. the table to query).
-// If was not provided, the table will be derived from the universal-id
-// configuration as described in: https://entgo.io/docs/migrate/#universal-ids.
-func WithNodeType(f func(context.Context, string) (string, error)) NodeOption {
-	return func(o *nodeOptions) {
-		o.nodeType = f
+// Noder returns the object with the id. The error is a NotFoundError where the id is
+// malformed, of a type that is no node, or names nothing that the caller may see.
+func (c *Client) Noder(ctx context.Context, id string) (Noder, error) {
+	prefix, ok := fleet.IDPrefix(id)
+	if !ok {
+		return nil, &NotFoundError{label: "node"}
 	}
-}
-
-// WithFixedNodeType sets the Type of the node to a fixed value.
-func WithFixedNodeType(t string) NodeOption {
-	return WithNodeType(func(context.Context, string) (string, error) {
-		return t, nil
-	})
-}
-
-type nodeOptions struct {
-	nodeType func(context.Context, string) (string, error)
-}
-
-func (c *Client) newNodeOpts(opts []NodeOption) *nodeOptions {
-	nopts := &nodeOptions{}
-	for _, opt := range opts {
-		opt(nopts)
-	}
-	if nopts.nodeType == nil {
-		nopts.nodeType = func(ctx context.Context, id string) (string, error) {
-			return "", fmt.Errorf("cannot resolve noder (%v) without its type", id)
+	switch prefix {
+	case "alert":
+		query, err := c.HealthAlert.Query().Where(healthalert.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return nopts
-}
-
-// Noder returns a Node by its id. If the NodeType was not provided, it will
-// be derived from the id value according to the universal-id configuration.
-//
-//	c.Noder(ctx, id)
-//	c.Noder(ctx, id, ent.WithNodeType(typeResolver))
-func (c *Client) Noder(ctx context.Context, id string, opts ...NodeOption) (_ Noder, err error) {
-	defer func() {
-		if IsNotFound(err) {
-			err = multierror.Append(err, entgql.ErrNodeNotFound(id))
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	table, err := c.newNodeOpts(opts).nodeType(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return c.noder(ctx, table, id)
-}
-
-func (c *Client) noder(ctx context.Context, table string, id string) (Noder, error) {
-	switch table {
-	case healthalert.Table:
-		query := c.HealthAlert.Query().
-			Where(healthalert.ID(id))
-		if fc := graphql.GetFieldContext(ctx); fc != nil {
-			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, healthalertImplementors...); err != nil {
-				return nil, err
-			}
+		return node, nil
+	case "machine":
+		query, err := c.Machine.Query().Where(machine.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return query.Only(ctx)
-	case machine.Table:
-		query := c.Machine.Query().
-			Where(machine.ID(id))
-		if fc := graphql.GetFieldContext(ctx); fc != nil {
-			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, machineImplementors...); err != nil {
-				return nil, err
-			}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return query.Only(ctx)
-	case site.Table:
-		query := c.Site.Query().
-			Where(site.ID(id))
-		if fc := graphql.GetFieldContext(ctx); fc != nil {
-			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, siteImplementors...); err != nil {
-				return nil, err
-			}
+		return node, nil
+	case "site":
+		query, err := c.Site.Query().Where(site.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return query.Only(ctx)
-	case sku.Table:
-		query := c.Sku.Query().
-			Where(sku.ID(id))
-		if fc := graphql.GetFieldContext(ctx); fc != nil {
-			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, skuImplementors...); err != nil {
-				return nil, err
-			}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return query.Only(ctx)
-	case token.Table:
-		query := c.Token.Query().
-			Where(token.ID(id))
-		if fc := graphql.GetFieldContext(ctx); fc != nil {
-			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, tokenImplementors...); err != nil {
-				return nil, err
-			}
+		return node, nil
+	case "sku":
+		query, err := c.Sku.Query().Where(sku.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return query.Only(ctx)
-	case transition.Table:
-		query := c.Transition.Query().
-			Where(transition.ID(id))
-		if fc := graphql.GetFieldContext(ctx); fc != nil {
-			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, transitionImplementors...); err != nil {
-				return nil, err
-			}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return query.Only(ctx)
+		return node, nil
+	case "token":
+		query, err := c.Token.Query().Where(token.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return node, nil
+	case "transition":
+		query, err := c.Transition.Query().Where(transition.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return node, nil
 	default:
-		return nil, fmt.Errorf("cannot resolve noder from table %q: %w", table, errNodeInvalidID)
+		return nil, &NotFoundError{label: "node"}
 	}
 }
 
-func (c *Client) Noders(ctx context.Context, ids []string, opts ...NodeOption) ([]Noder, error) {
-	switch len(ids) {
-	case 1:
-		noder, err := c.Noder(ctx, ids[0], opts...)
+// Noders returns the objects with the ids in the order of ids, nil for each that Noder
+// would not find. It reads each type in one statement and takes as many ids as a page
+// holds.
+func (c *Client) Noders(ctx context.Context, ids []string) ([]Noder, error) {
+	if len(ids) > relay.MaxPageSize {
+		return nil, fleet.Invalid("ids", relay.ReasonPageSize, "%d ids are asked for, at most %d are allowed", len(ids), relay.MaxPageSize)
+	}
+	byPrefix := make(map[string][]string)
+	for _, id := range ids {
+		if prefix, ok := fleet.IDPrefix(id); ok {
+			byPrefix[prefix] = append(byPrefix[prefix], id)
+		}
+	}
+	found := make(map[string]Noder, len(ids))
+	if ids := byPrefix["alert"]; len(ids) > 0 {
+		query, err := c.HealthAlert.Query().Where(healthalert.IDIn(ids...)).CollectFields(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return []Noder{noder}, nil
-	case 0:
-		return []Noder{}, nil
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
 	}
-
+	if ids := byPrefix["machine"]; len(ids) > 0 {
+		query, err := c.Machine.Query().Where(machine.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["site"]; len(ids) > 0 {
+		query, err := c.Site.Query().Where(site.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["sku"]; len(ids) > 0 {
+		query, err := c.Sku.Query().Where(sku.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["token"]; len(ids) > 0 {
+		query, err := c.Token.Query().Where(token.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["transition"]; len(ids) > 0 {
+		query, err := c.Transition.Query().Where(transition.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
 	noders := make([]Noder, len(ids))
-	errors := make([]error, len(ids))
-	tables := make(map[string][]string)
-	id2idx := make(map[string][]int, len(ids))
-	nopts := c.newNodeOpts(opts)
 	for i, id := range ids {
-		table, err := nopts.nodeType(ctx, id)
-		if err != nil {
-			errors[i] = err
-			continue
+		if node, ok := found[id]; ok {
+			noders[i] = node
 		}
-		tables[table] = append(tables[table], id)
-		id2idx[id] = append(id2idx[id], i)
-	}
-
-	for table, ids := range tables {
-		nodes, err := c.noders(ctx, table, ids)
-		if err != nil {
-			for _, id := range ids {
-				for _, idx := range id2idx[id] {
-					errors[idx] = err
-				}
-			}
-		} else {
-			for i, id := range ids {
-				for _, idx := range id2idx[id] {
-					noders[idx] = nodes[i]
-				}
-			}
-		}
-	}
-
-	for i, id := range ids {
-		if errors[i] == nil {
-			if noders[i] != nil {
-				continue
-			}
-			errors[i] = entgql.ErrNodeNotFound(id)
-		} else if IsNotFound(errors[i]) {
-			errors[i] = multierror.Append(errors[i], entgql.ErrNodeNotFound(id))
-		}
-		ctx := graphql.WithPathContext(ctx,
-			graphql.NewPathWithIndex(i),
-		)
-		graphql.AddError(ctx, errors[i])
-	}
-	return noders, nil
-}
-
-func (c *Client) noders(ctx context.Context, table string, ids []string) ([]Noder, error) {
-	noders := make([]Noder, len(ids))
-	idmap := make(map[string][]*Noder, len(ids))
-	for i, id := range ids {
-		idmap[id] = append(idmap[id], &noders[i])
-	}
-	switch table {
-	case healthalert.Table:
-		query := c.HealthAlert.Query().
-			Where(healthalert.IDIn(ids...))
-		query, err := query.CollectFields(ctx, healthalertImplementors...)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := query.All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range nodes {
-			for _, noder := range idmap[node.ID] {
-				*noder = node
-			}
-		}
-	case machine.Table:
-		query := c.Machine.Query().
-			Where(machine.IDIn(ids...))
-		query, err := query.CollectFields(ctx, machineImplementors...)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := query.All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range nodes {
-			for _, noder := range idmap[node.ID] {
-				*noder = node
-			}
-		}
-	case site.Table:
-		query := c.Site.Query().
-			Where(site.IDIn(ids...))
-		query, err := query.CollectFields(ctx, siteImplementors...)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := query.All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range nodes {
-			for _, noder := range idmap[node.ID] {
-				*noder = node
-			}
-		}
-	case sku.Table:
-		query := c.Sku.Query().
-			Where(sku.IDIn(ids...))
-		query, err := query.CollectFields(ctx, skuImplementors...)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := query.All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range nodes {
-			for _, noder := range idmap[node.ID] {
-				*noder = node
-			}
-		}
-	case token.Table:
-		query := c.Token.Query().
-			Where(token.IDIn(ids...))
-		query, err := query.CollectFields(ctx, tokenImplementors...)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := query.All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range nodes {
-			for _, noder := range idmap[node.ID] {
-				*noder = node
-			}
-		}
-	case transition.Table:
-		query := c.Transition.Query().
-			Where(transition.IDIn(ids...))
-		query, err := query.CollectFields(ctx, transitionImplementors...)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := query.All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range nodes {
-			for _, noder := range idmap[node.ID] {
-				*noder = node
-			}
-		}
-	default:
-		return nil, fmt.Errorf("cannot resolve noders from table %q: %w", table, errNodeInvalidID)
 	}
 	return noders, nil
 }

@@ -5,159 +5,56 @@ package ent
 import (
 	"context"
 	"errors"
+	"fmt"
+
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
-	"fmt"
 	"io"
 	"strconv"
 
 	"entgo.io/contrib/entgql"
-	"entgo.io/ent"
-	"entgo.io/ent/dialect/sql"
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/errcode"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Common entgql types.
+// Types that the connections share.
 type (
-	Cursor         = entgql.Cursor[string]
-	PageInfo       = entgql.PageInfo[string]
+	Cursor         = relay.Cursor
+	PageInfo       = relay.PageInfo
 	OrderDirection = entgql.OrderDirection
 )
 
-func orderFunc(o OrderDirection, field string) func(*sql.Selector) {
-	if o == entgql.OrderDirectionDesc {
-		return Desc(field)
-	}
-	return Asc(field)
-}
-
-const errInvalidPagination = "INVALID_PAGINATION"
-
-func validateFirstLast(first, last *int) (err *gqlerror.Error) {
-	switch {
-	case first != nil && last != nil:
-		err = &gqlerror.Error{
-			Message: "Passing both `first` and `last` to paginate a connection is not supported.",
-		}
-	case first != nil && *first < 0:
-		err = &gqlerror.Error{
-			Message: "`first` on a connection cannot be less than zero.",
-		}
-		errcode.Set(err, errInvalidPagination)
-	case last != nil && *last < 0:
-		err = &gqlerror.Error{
-			Message: "`last` on a connection cannot be less than zero.",
-		}
-		errcode.Set(err, errInvalidPagination)
-	}
-	return err
-}
-
-func collectedField(ctx context.Context, path ...string) *graphql.CollectedField {
-	fc := graphql.GetFieldContext(ctx)
-	if fc == nil {
-		return nil
-	}
-	field := fc.Field
-	oc := graphql.GetOperationContext(ctx)
-walk:
-	for _, name := range path {
-		for _, f := range graphql.CollectFields(oc, field.Selections, nil) {
-			if f.Alias == name {
-				field = f
-				continue walk
-			}
-		}
-		return nil
-	}
-	return &field
-}
-
-func hasCollectedField(ctx context.Context, path ...string) bool {
-	if graphql.GetFieldContext(ctx) == nil {
-		return true
-	}
-	return collectedField(ctx, path...) != nil
-}
-
-const (
-	edgesField      = "edges"
-	nodeField       = "node"
-	pageInfoField   = "pageInfo"
-	totalCountField = "totalCount"
-)
-
-func paginateLimit(first, last *int) int {
-	var limit int
-	if first != nil {
-		limit = *first + 1
-	} else if last != nil {
-		limit = *last + 1
-	}
-	return limit
-}
-
-// HealthAlertEdge is the edge representation of HealthAlert.
+// HealthAlertEdge is a HealthAlert with its position in a connection.
 type HealthAlertEdge struct {
 	Node   *HealthAlert `json:"node"`
 	Cursor Cursor       `json:"cursor"`
 }
 
-// HealthAlertConnection is the connection containing edges to HealthAlert.
+// HealthAlertConnection is a page of HealthAlerts.
 type HealthAlertConnection struct {
-	Edges      []*HealthAlertEdge `json:"edges"`
-	PageInfo   PageInfo           `json:"pageInfo"`
-	TotalCount int                `json:"totalCount"`
+	Edges    []*HealthAlertEdge `json:"edges"`
+	PageInfo PageInfo           `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
 }
 
-func (c *HealthAlertConnection) build(nodes []*HealthAlert, pager *healthalertPager, after *Cursor, first *int, before *Cursor, last *int) {
-	c.PageInfo.HasNextPage = before != nil
-	c.PageInfo.HasPreviousPage = after != nil
-	if first != nil && *first+1 == len(nodes) {
-		c.PageInfo.HasNextPage = true
-		nodes = nodes[:len(nodes)-1]
-	} else if last != nil && *last+1 == len(nodes) {
-		c.PageInfo.HasPreviousPage = true
-		nodes = nodes[:len(nodes)-1]
+// Nodes lists the items of the page.
+func (c *HealthAlertConnection) Nodes() []*HealthAlert {
+	nodes := make([]*HealthAlert, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
 	}
-	var nodeAt func(int) *HealthAlert
-	if last != nil {
-		n := len(nodes) - 1
-		nodeAt = func(i int) *HealthAlert {
-			return nodes[n-i]
-		}
-	} else {
-		nodeAt = func(i int) *HealthAlert {
-			return nodes[i]
-		}
-	}
-	c.Edges = make([]*HealthAlertEdge, len(nodes))
-	for i := range nodes {
-		node := nodeAt(i)
-		c.Edges[i] = &HealthAlertEdge{
-			Node:   node,
-			Cursor: pager.toCursor(node),
-		}
-	}
-	if l := len(c.Edges); l > 0 {
-		c.PageInfo.StartCursor = &c.Edges[0].Cursor
-		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
-	}
-	if c.TotalCount == 0 {
-		c.TotalCount = len(nodes)
-	}
+	return nodes
 }
 
-// HealthAlertPaginateOption enables pagination customization.
+// HealthAlertPaginateOption sets the order or the filter of a page.
 type HealthAlertPaginateOption func(*healthalertPager) error
 
-// WithHealthAlertOrder configures pagination ordering.
+// WithHealthAlertOrder sets the order; nil is by id.
 func WithHealthAlertOrder(order *HealthAlertOrder) HealthAlertPaginateOption {
 	if order == nil {
 		order = DefaultHealthAlertOrder
@@ -175,7 +72,7 @@ func WithHealthAlertOrder(order *HealthAlertOrder) HealthAlertPaginateOption {
 	}
 }
 
-// WithHealthAlertFilter configures pagination filter.
+// WithHealthAlertFilter sets the filter.
 func WithHealthAlertFilter(filter func(*HealthAlertQuery) (*HealthAlertQuery, error)) HealthAlertPaginateOption {
 	return func(pager *healthalertPager) error {
 		if filter == nil {
@@ -186,23 +83,25 @@ func WithHealthAlertFilter(filter func(*HealthAlertQuery) (*HealthAlertQuery, er
 	}
 }
 
+// healthalertPager is a checked page with its order and filter.
 type healthalertPager struct {
-	reverse bool
-	order   *HealthAlertOrder
-	filter  func(*HealthAlertQuery) (*HealthAlertQuery, error)
+	order  *HealthAlertOrder
+	filter func(*HealthAlertQuery) (*HealthAlertQuery, error)
+	page   relay.Page
 }
 
-func newHealthAlertPager(opts []HealthAlertPaginateOption, reverse bool) (*healthalertPager, error) {
-	pager := &healthalertPager{reverse: reverse}
+func newHealthAlertPager(args relay.Args, opts []HealthAlertPaginateOption) (*healthalertPager, error) {
+	p := &healthalertPager{order: DefaultHealthAlertOrder}
 	for _, opt := range opts {
-		if err := opt(pager); err != nil {
+		if err := opt(p); err != nil {
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultHealthAlertOrder
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
 	}
-	return pager, nil
+	return p, nil
 }
 
 func (p *healthalertPager) applyFilter(query *HealthAlertQuery) (*HealthAlertQuery, error) {
@@ -212,145 +111,125 @@ func (p *healthalertPager) applyFilter(query *HealthAlertQuery) (*HealthAlertQue
 	return query, nil
 }
 
-func (p *healthalertPager) toCursor(_m *HealthAlert) Cursor {
-	return p.order.Field.toCursor(_m)
-}
-
-func (p *healthalertPager) applyCursors(query *HealthAlertQuery, after, before *Cursor) (*HealthAlertQuery, error) {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultHealthAlertOrder.Field.column, p.order.Field.column, direction) {
-		query = query.Where(predicate)
-	}
-	return query, nil
-}
-
-func (p *healthalertPager) applyOrder(query *HealthAlertQuery) *HealthAlertQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultHealthAlertOrder.Field {
-		query = query.Order(DefaultHealthAlertOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+func (p *healthalertPager) applyCursors(query *HealthAlertQuery) *HealthAlertQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
 	}
 	return query
 }
 
-func (p *healthalertPager) orderExpr(query *HealthAlertQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+func (p *healthalertPager) applyOrder(query *HealthAlertQuery) *HealthAlertQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *healthalertPager) collect(ctx context.Context, query *HealthAlertQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(healthalert.FieldID)
 	}
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
-	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultHealthAlertOrder.Field {
-			b.Comma().Ident(DefaultHealthAlertOrder.Field.column).Pad().WriteString(string(direction))
-		}
-	})
+	return nil
 }
 
-// Paginate executes the query and returns a relay based cursor connection to HealthAlert.
-func (_m *HealthAlertQuery) Paginate(
+// connection makes the page out of the rows that were fetched for it.
+func (p *healthalertPager) connection(rows []*HealthAlert, loaded relay.Loaded) *HealthAlertConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &HealthAlertConnection{Edges: make([]*HealthAlertEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type HealthAlertConnection it reads no
+// more than that field selects.
+func (_q *HealthAlertQuery) Paginate(
 	ctx context.Context, after *Cursor, first *int,
 	before *Cursor, last *int, opts ...HealthAlertPaginateOption,
 ) (*HealthAlertConnection, error) {
-	if err := validateFirstLast(first, last); err != nil {
-		return nil, err
-	}
-	pager, err := newHealthAlertPager(opts, last != nil)
+	pager, err := newHealthAlertPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if _m, err = pager.applyFilter(_m); err != nil {
-		return nil, err
-	}
-	conn := &HealthAlertConnection{Edges: []*HealthAlertEdge{}}
-	ignoredEdges := !hasCollectedField(ctx, edgesField)
-	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
-		hasPagination := after != nil || first != nil || before != nil || last != nil
-		if hasPagination || ignoredEdges {
-			c := _m.Clone()
-			c.ctx.Fields = nil
-			if conn.TotalCount, err = c.Count(ctx); err != nil {
-				return nil, err
-			}
-			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
-			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
-		}
-	}
-	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
-		return conn, nil
-	}
-	if _m, err = pager.applyCursors(_m, after, before); err != nil {
-		return nil, err
-	}
-	limit := paginateLimit(first, last)
-	if limit != 0 {
-		_m.Limit(limit)
-	}
-	if field := collectedField(ctx, edgesField, nodeField); field != nil {
-		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "HealthAlertConnection"); ok {
+		if wanted, err = selection.Connection("HealthAlertConnection", "HealthAlertEdge"); err != nil {
 			return nil, err
 		}
 	}
-	_m = pager.applyOrder(_m)
-	nodes, err := _m.All(ctx)
-	if err != nil {
+	if _q, err = pager.applyFilter(_q); err != nil {
 		return nil, err
 	}
-	conn.build(nodes, pager, after, first, before, last)
-	return conn, nil
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*HealthAlert
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
 }
 
 var (
 	// HealthAlertOrderFieldInAlertSince orders HealthAlert by in_alert_since.
 	HealthAlertOrderFieldInAlertSince = &HealthAlertOrderField{
-		Value: func(_m *HealthAlert) (ent.Value, error) {
-			return _m.InAlertSince, nil
-		},
+		name:   "IN_ALERT_SINCE",
 		column: healthalert.FieldInAlertSince,
-		toTerm: healthalert.ByInAlertSince,
-		toCursor: func(_m *HealthAlert) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.InAlertSince,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *HealthAlert) any {
+			return _m.InAlertSince
 		},
 	}
 )
 
-// String implement fmt.Stringer interface.
-func (f HealthAlertOrderField) String() string {
-	var str string
-	switch f.column {
-	case HealthAlertOrderFieldInAlertSince.column:
-		str = "IN_ALERT_SINCE"
-	}
-	return str
-}
+// String returns the field's GraphQL name.
+func (f HealthAlertOrderField) String() string { return f.name }
 
-// MarshalGQL implements graphql.Marshaler interface.
+// MarshalGQL writes the GraphQL form.
 func (f HealthAlertOrderField) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(f.String()))
+	io.WriteString(w, strconv.Quote(f.name))
 }
 
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (f *HealthAlertOrderField) UnmarshalGQL(v interface{}) error {
+// UnmarshalGQL reads the GraphQL form.
+func (f *HealthAlertOrderField) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("HealthAlertOrderField %T must be a string", v)
 	}
 	switch str {
-	case "IN_ALERT_SINCE":
+	case HealthAlertOrderFieldInAlertSince.name:
 		*f = *HealthAlertOrderFieldInAlertSince
 	default:
 		return fmt.Errorf("%s is not a valid HealthAlertOrderField", str)
@@ -358,102 +237,80 @@ func (f *HealthAlertOrderField) UnmarshalGQL(v interface{}) error {
 	return nil
 }
 
-// HealthAlertOrderField defines the ordering field of HealthAlert.
+// HealthAlertOrderField is what HealthAlerts can be ordered by.
 type HealthAlertOrderField struct {
-	// Value extracts the ordering value from the given HealthAlert.
-	Value    func(*HealthAlert) (ent.Value, error)
-	column   string // field or computed.
-	toTerm   func(...sql.OrderTermOption) healthalert.OrderOption
-	toCursor func(*HealthAlert) Cursor
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*HealthAlert) any
 }
 
-// HealthAlertOrder defines the ordering of HealthAlert.
+// HealthAlertOrder is an order of HealthAlerts; the id breaks ties in the same direction.
 type HealthAlertOrder struct {
 	Direction OrderDirection         `json:"direction"`
 	Field     *HealthAlertOrderField `json:"field"`
 }
 
-// DefaultHealthAlertOrder is the default ordering of HealthAlert.
+func (o *HealthAlertOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "HealthAlertConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         healthalert.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultHealthAlertOrder is by id, which is by time of creation.
 var DefaultHealthAlertOrder = &HealthAlertOrder{
 	Direction: entgql.OrderDirectionAsc,
 	Field: &HealthAlertOrderField{
-		Value: func(_m *HealthAlert) (ent.Value, error) {
-			return _m.ID, nil
-		},
 		column: healthalert.FieldID,
-		toTerm: healthalert.ByID,
-		toCursor: func(_m *HealthAlert) Cursor {
-			return Cursor{ID: _m.ID}
-		},
+		kind:   relay.KindID,
+		value:  func(*HealthAlert) any { return nil },
 	},
 }
 
-// ToEdge converts HealthAlert into HealthAlertEdge.
+// ToEdge gives HealthAlert its position in the order; nil is by id.
 func (_m *HealthAlert) ToEdge(order *HealthAlertOrder) *HealthAlertEdge {
 	if order == nil {
 		order = DefaultHealthAlertOrder
 	}
 	return &HealthAlertEdge{
 		Node:   _m,
-		Cursor: order.Field.toCursor(_m),
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }
 
-// MachineEdge is the edge representation of Machine.
+// MachineEdge is a Machine with its position in a connection.
 type MachineEdge struct {
 	Node   *Machine `json:"node"`
 	Cursor Cursor   `json:"cursor"`
 }
 
-// MachineConnection is the connection containing edges to Machine.
+// MachineConnection is a page of Machines.
 type MachineConnection struct {
-	Edges      []*MachineEdge `json:"edges"`
-	PageInfo   PageInfo       `json:"pageInfo"`
-	TotalCount int            `json:"totalCount"`
+	Edges    []*MachineEdge `json:"edges"`
+	PageInfo PageInfo       `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
 }
 
-func (c *MachineConnection) build(nodes []*Machine, pager *machinePager, after *Cursor, first *int, before *Cursor, last *int) {
-	c.PageInfo.HasNextPage = before != nil
-	c.PageInfo.HasPreviousPage = after != nil
-	if first != nil && *first+1 == len(nodes) {
-		c.PageInfo.HasNextPage = true
-		nodes = nodes[:len(nodes)-1]
-	} else if last != nil && *last+1 == len(nodes) {
-		c.PageInfo.HasPreviousPage = true
-		nodes = nodes[:len(nodes)-1]
+// Nodes lists the items of the page.
+func (c *MachineConnection) Nodes() []*Machine {
+	nodes := make([]*Machine, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
 	}
-	var nodeAt func(int) *Machine
-	if last != nil {
-		n := len(nodes) - 1
-		nodeAt = func(i int) *Machine {
-			return nodes[n-i]
-		}
-	} else {
-		nodeAt = func(i int) *Machine {
-			return nodes[i]
-		}
-	}
-	c.Edges = make([]*MachineEdge, len(nodes))
-	for i := range nodes {
-		node := nodeAt(i)
-		c.Edges[i] = &MachineEdge{
-			Node:   node,
-			Cursor: pager.toCursor(node),
-		}
-	}
-	if l := len(c.Edges); l > 0 {
-		c.PageInfo.StartCursor = &c.Edges[0].Cursor
-		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
-	}
-	if c.TotalCount == 0 {
-		c.TotalCount = len(nodes)
-	}
+	return nodes
 }
 
-// MachinePaginateOption enables pagination customization.
+// MachinePaginateOption sets the order or the filter of a page.
 type MachinePaginateOption func(*machinePager) error
 
-// WithMachineOrder configures pagination ordering.
+// WithMachineOrder sets the order; nil is by id.
 func WithMachineOrder(order *MachineOrder) MachinePaginateOption {
 	if order == nil {
 		order = DefaultMachineOrder
@@ -471,7 +328,7 @@ func WithMachineOrder(order *MachineOrder) MachinePaginateOption {
 	}
 }
 
-// WithMachineFilter configures pagination filter.
+// WithMachineFilter sets the filter.
 func WithMachineFilter(filter func(*MachineQuery) (*MachineQuery, error)) MachinePaginateOption {
 	return func(pager *machinePager) error {
 		if filter == nil {
@@ -482,23 +339,25 @@ func WithMachineFilter(filter func(*MachineQuery) (*MachineQuery, error)) Machin
 	}
 }
 
+// machinePager is a checked page with its order and filter.
 type machinePager struct {
-	reverse bool
-	order   *MachineOrder
-	filter  func(*MachineQuery) (*MachineQuery, error)
+	order  *MachineOrder
+	filter func(*MachineQuery) (*MachineQuery, error)
+	page   relay.Page
 }
 
-func newMachinePager(opts []MachinePaginateOption, reverse bool) (*machinePager, error) {
-	pager := &machinePager{reverse: reverse}
+func newMachinePager(args relay.Args, opts []MachinePaginateOption) (*machinePager, error) {
+	p := &machinePager{order: DefaultMachineOrder}
 	for _, opt := range opts {
-		if err := opt(pager); err != nil {
+		if err := opt(p); err != nil {
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultMachineOrder
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
 	}
-	return pager, nil
+	return p, nil
 }
 
 func (p *machinePager) applyFilter(query *MachineQuery) (*MachineQuery, error) {
@@ -508,199 +367,158 @@ func (p *machinePager) applyFilter(query *MachineQuery) (*MachineQuery, error) {
 	return query, nil
 }
 
-func (p *machinePager) toCursor(_m *Machine) Cursor {
-	return p.order.Field.toCursor(_m)
-}
-
-func (p *machinePager) applyCursors(query *MachineQuery, after, before *Cursor) (*MachineQuery, error) {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultMachineOrder.Field.column, p.order.Field.column, direction) {
-		query = query.Where(predicate)
-	}
-	return query, nil
-}
-
-func (p *machinePager) applyOrder(query *MachineQuery) *MachineQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultMachineOrder.Field {
-		query = query.Order(DefaultMachineOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+func (p *machinePager) applyCursors(query *MachineQuery) *MachineQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
 	}
 	return query
 }
 
-func (p *machinePager) orderExpr(query *MachineQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+func (p *machinePager) applyOrder(query *MachineQuery) *MachineQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *machinePager) collect(ctx context.Context, query *MachineQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(machine.FieldID)
 	}
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
-	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultMachineOrder.Field {
-			b.Comma().Ident(DefaultMachineOrder.Field.column).Pad().WriteString(string(direction))
-		}
-	})
+	return nil
 }
 
-// Paginate executes the query and returns a relay based cursor connection to Machine.
-func (_m *MachineQuery) Paginate(
+// connection makes the page out of the rows that were fetched for it.
+func (p *machinePager) connection(rows []*Machine, loaded relay.Loaded) *MachineConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &MachineConnection{Edges: make([]*MachineEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type MachineConnection it reads no
+// more than that field selects.
+func (_q *MachineQuery) Paginate(
 	ctx context.Context, after *Cursor, first *int,
 	before *Cursor, last *int, opts ...MachinePaginateOption,
 ) (*MachineConnection, error) {
-	if err := validateFirstLast(first, last); err != nil {
-		return nil, err
-	}
-	pager, err := newMachinePager(opts, last != nil)
+	pager, err := newMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if _m, err = pager.applyFilter(_m); err != nil {
-		return nil, err
-	}
-	conn := &MachineConnection{Edges: []*MachineEdge{}}
-	ignoredEdges := !hasCollectedField(ctx, edgesField)
-	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
-		hasPagination := after != nil || first != nil || before != nil || last != nil
-		if hasPagination || ignoredEdges {
-			c := _m.Clone()
-			c.ctx.Fields = nil
-			if conn.TotalCount, err = c.Count(ctx); err != nil {
-				return nil, err
-			}
-			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
-			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
-		}
-	}
-	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
-		return conn, nil
-	}
-	if _m, err = pager.applyCursors(_m, after, before); err != nil {
-		return nil, err
-	}
-	limit := paginateLimit(first, last)
-	if limit != 0 {
-		_m.Limit(limit)
-	}
-	if field := collectedField(ctx, edgesField, nodeField); field != nil {
-		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "MachineConnection"); ok {
+		if wanted, err = selection.Connection("MachineConnection", "MachineEdge"); err != nil {
 			return nil, err
 		}
 	}
-	_m = pager.applyOrder(_m)
-	nodes, err := _m.All(ctx)
-	if err != nil {
+	if _q, err = pager.applyFilter(_q); err != nil {
 		return nil, err
 	}
-	conn.build(nodes, pager, after, first, before, last)
-	return conn, nil
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*Machine
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
 }
 
 var (
 	// MachineOrderFieldCreatedAt orders Machine by created_at.
 	MachineOrderFieldCreatedAt = &MachineOrderField{
-		Value: func(_m *Machine) (ent.Value, error) {
-			return _m.CreatedAt, nil
-		},
+		name:   "CREATED_AT",
 		column: machine.FieldCreatedAt,
-		toTerm: machine.ByCreatedAt,
-		toCursor: func(_m *Machine) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.CreatedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Machine) any {
+			return _m.CreatedAt
 		},
 	}
 	// MachineOrderFieldName orders Machine by name.
 	MachineOrderFieldName = &MachineOrderField{
-		Value: func(_m *Machine) (ent.Value, error) {
-			return _m.Name, nil
-		},
+		name:   "NAME",
 		column: machine.FieldName,
-		toTerm: machine.ByName,
-		toCursor: func(_m *Machine) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.Name,
-			}
+		kind:   relay.KindString,
+		value: func(_m *Machine) any {
+			return string(_m.Name)
 		},
 	}
 	// MachineOrderFieldStateChangedAt orders Machine by state_changed_at.
 	MachineOrderFieldStateChangedAt = &MachineOrderField{
-		Value: func(_m *Machine) (ent.Value, error) {
-			return _m.StateChangedAt, nil
-		},
+		name:   "STATE_CHANGED_AT",
 		column: machine.FieldStateChangedAt,
-		toTerm: machine.ByStateChangedAt,
-		toCursor: func(_m *Machine) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.StateChangedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Machine) any {
+			return _m.StateChangedAt
 		},
 	}
 	// MachineOrderFieldUpdatedAt orders Machine by updated_at.
 	MachineOrderFieldUpdatedAt = &MachineOrderField{
-		Value: func(_m *Machine) (ent.Value, error) {
-			return _m.UpdatedAt, nil
-		},
+		name:   "UPDATED_AT",
 		column: machine.FieldUpdatedAt,
-		toTerm: machine.ByUpdatedAt,
-		toCursor: func(_m *Machine) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.UpdatedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Machine) any {
+			return _m.UpdatedAt
 		},
 	}
 )
 
-// String implement fmt.Stringer interface.
-func (f MachineOrderField) String() string {
-	var str string
-	switch f.column {
-	case MachineOrderFieldCreatedAt.column:
-		str = "CREATED_AT"
-	case MachineOrderFieldName.column:
-		str = "NAME"
-	case MachineOrderFieldStateChangedAt.column:
-		str = "STATE_CHANGED_AT"
-	case MachineOrderFieldUpdatedAt.column:
-		str = "UPDATED_AT"
-	}
-	return str
-}
+// String returns the field's GraphQL name.
+func (f MachineOrderField) String() string { return f.name }
 
-// MarshalGQL implements graphql.Marshaler interface.
+// MarshalGQL writes the GraphQL form.
 func (f MachineOrderField) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(f.String()))
+	io.WriteString(w, strconv.Quote(f.name))
 }
 
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (f *MachineOrderField) UnmarshalGQL(v interface{}) error {
+// UnmarshalGQL reads the GraphQL form.
+func (f *MachineOrderField) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("MachineOrderField %T must be a string", v)
 	}
 	switch str {
-	case "CREATED_AT":
+	case MachineOrderFieldCreatedAt.name:
 		*f = *MachineOrderFieldCreatedAt
-	case "NAME":
+	case MachineOrderFieldName.name:
 		*f = *MachineOrderFieldName
-	case "STATE_CHANGED_AT":
+	case MachineOrderFieldStateChangedAt.name:
 		*f = *MachineOrderFieldStateChangedAt
-	case "UPDATED_AT":
+	case MachineOrderFieldUpdatedAt.name:
 		*f = *MachineOrderFieldUpdatedAt
 	default:
 		return fmt.Errorf("%s is not a valid MachineOrderField", str)
@@ -708,102 +526,80 @@ func (f *MachineOrderField) UnmarshalGQL(v interface{}) error {
 	return nil
 }
 
-// MachineOrderField defines the ordering field of Machine.
+// MachineOrderField is what Machines can be ordered by.
 type MachineOrderField struct {
-	// Value extracts the ordering value from the given Machine.
-	Value    func(*Machine) (ent.Value, error)
-	column   string // field or computed.
-	toTerm   func(...sql.OrderTermOption) machine.OrderOption
-	toCursor func(*Machine) Cursor
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*Machine) any
 }
 
-// MachineOrder defines the ordering of Machine.
+// MachineOrder is an order of Machines; the id breaks ties in the same direction.
 type MachineOrder struct {
 	Direction OrderDirection     `json:"direction"`
 	Field     *MachineOrderField `json:"field"`
 }
 
-// DefaultMachineOrder is the default ordering of Machine.
+func (o *MachineOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "MachineConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         machine.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultMachineOrder is by id, which is by time of creation.
 var DefaultMachineOrder = &MachineOrder{
 	Direction: entgql.OrderDirectionAsc,
 	Field: &MachineOrderField{
-		Value: func(_m *Machine) (ent.Value, error) {
-			return _m.ID, nil
-		},
 		column: machine.FieldID,
-		toTerm: machine.ByID,
-		toCursor: func(_m *Machine) Cursor {
-			return Cursor{ID: _m.ID}
-		},
+		kind:   relay.KindID,
+		value:  func(*Machine) any { return nil },
 	},
 }
 
-// ToEdge converts Machine into MachineEdge.
+// ToEdge gives Machine its position in the order; nil is by id.
 func (_m *Machine) ToEdge(order *MachineOrder) *MachineEdge {
 	if order == nil {
 		order = DefaultMachineOrder
 	}
 	return &MachineEdge{
 		Node:   _m,
-		Cursor: order.Field.toCursor(_m),
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }
 
-// SiteEdge is the edge representation of Site.
+// SiteEdge is a Site with its position in a connection.
 type SiteEdge struct {
 	Node   *Site  `json:"node"`
 	Cursor Cursor `json:"cursor"`
 }
 
-// SiteConnection is the connection containing edges to Site.
+// SiteConnection is a page of Sites.
 type SiteConnection struct {
-	Edges      []*SiteEdge `json:"edges"`
-	PageInfo   PageInfo    `json:"pageInfo"`
-	TotalCount int         `json:"totalCount"`
+	Edges    []*SiteEdge `json:"edges"`
+	PageInfo PageInfo    `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
 }
 
-func (c *SiteConnection) build(nodes []*Site, pager *sitePager, after *Cursor, first *int, before *Cursor, last *int) {
-	c.PageInfo.HasNextPage = before != nil
-	c.PageInfo.HasPreviousPage = after != nil
-	if first != nil && *first+1 == len(nodes) {
-		c.PageInfo.HasNextPage = true
-		nodes = nodes[:len(nodes)-1]
-	} else if last != nil && *last+1 == len(nodes) {
-		c.PageInfo.HasPreviousPage = true
-		nodes = nodes[:len(nodes)-1]
+// Nodes lists the items of the page.
+func (c *SiteConnection) Nodes() []*Site {
+	nodes := make([]*Site, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
 	}
-	var nodeAt func(int) *Site
-	if last != nil {
-		n := len(nodes) - 1
-		nodeAt = func(i int) *Site {
-			return nodes[n-i]
-		}
-	} else {
-		nodeAt = func(i int) *Site {
-			return nodes[i]
-		}
-	}
-	c.Edges = make([]*SiteEdge, len(nodes))
-	for i := range nodes {
-		node := nodeAt(i)
-		c.Edges[i] = &SiteEdge{
-			Node:   node,
-			Cursor: pager.toCursor(node),
-		}
-	}
-	if l := len(c.Edges); l > 0 {
-		c.PageInfo.StartCursor = &c.Edges[0].Cursor
-		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
-	}
-	if c.TotalCount == 0 {
-		c.TotalCount = len(nodes)
-	}
+	return nodes
 }
 
-// SitePaginateOption enables pagination customization.
+// SitePaginateOption sets the order or the filter of a page.
 type SitePaginateOption func(*sitePager) error
 
-// WithSiteOrder configures pagination ordering.
+// WithSiteOrder sets the order; nil is by id.
 func WithSiteOrder(order *SiteOrder) SitePaginateOption {
 	if order == nil {
 		order = DefaultSiteOrder
@@ -821,7 +617,7 @@ func WithSiteOrder(order *SiteOrder) SitePaginateOption {
 	}
 }
 
-// WithSiteFilter configures pagination filter.
+// WithSiteFilter sets the filter.
 func WithSiteFilter(filter func(*SiteQuery) (*SiteQuery, error)) SitePaginateOption {
 	return func(pager *sitePager) error {
 		if filter == nil {
@@ -832,23 +628,25 @@ func WithSiteFilter(filter func(*SiteQuery) (*SiteQuery, error)) SitePaginateOpt
 	}
 }
 
+// sitePager is a checked page with its order and filter.
 type sitePager struct {
-	reverse bool
-	order   *SiteOrder
-	filter  func(*SiteQuery) (*SiteQuery, error)
+	order  *SiteOrder
+	filter func(*SiteQuery) (*SiteQuery, error)
+	page   relay.Page
 }
 
-func newSitePager(opts []SitePaginateOption, reverse bool) (*sitePager, error) {
-	pager := &sitePager{reverse: reverse}
+func newSitePager(args relay.Args, opts []SitePaginateOption) (*sitePager, error) {
+	p := &sitePager{order: DefaultSiteOrder}
 	for _, opt := range opts {
-		if err := opt(pager); err != nil {
+		if err := opt(p); err != nil {
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultSiteOrder
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
 	}
-	return pager, nil
+	return p, nil
 }
 
 func (p *sitePager) applyFilter(query *SiteQuery) (*SiteQuery, error) {
@@ -858,181 +656,147 @@ func (p *sitePager) applyFilter(query *SiteQuery) (*SiteQuery, error) {
 	return query, nil
 }
 
-func (p *sitePager) toCursor(_m *Site) Cursor {
-	return p.order.Field.toCursor(_m)
-}
-
-func (p *sitePager) applyCursors(query *SiteQuery, after, before *Cursor) (*SiteQuery, error) {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultSiteOrder.Field.column, p.order.Field.column, direction) {
-		query = query.Where(predicate)
-	}
-	return query, nil
-}
-
-func (p *sitePager) applyOrder(query *SiteQuery) *SiteQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultSiteOrder.Field {
-		query = query.Order(DefaultSiteOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+func (p *sitePager) applyCursors(query *SiteQuery) *SiteQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
 	}
 	return query
 }
 
-func (p *sitePager) orderExpr(query *SiteQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+func (p *sitePager) applyOrder(query *SiteQuery) *SiteQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *sitePager) collect(ctx context.Context, query *SiteQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(site.FieldID)
 	}
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
-	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultSiteOrder.Field {
-			b.Comma().Ident(DefaultSiteOrder.Field.column).Pad().WriteString(string(direction))
-		}
-	})
+	return nil
 }
 
-// Paginate executes the query and returns a relay based cursor connection to Site.
-func (_m *SiteQuery) Paginate(
+// connection makes the page out of the rows that were fetched for it.
+func (p *sitePager) connection(rows []*Site, loaded relay.Loaded) *SiteConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &SiteConnection{Edges: make([]*SiteEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type SiteConnection it reads no
+// more than that field selects.
+func (_q *SiteQuery) Paginate(
 	ctx context.Context, after *Cursor, first *int,
 	before *Cursor, last *int, opts ...SitePaginateOption,
 ) (*SiteConnection, error) {
-	if err := validateFirstLast(first, last); err != nil {
-		return nil, err
-	}
-	pager, err := newSitePager(opts, last != nil)
+	pager, err := newSitePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if _m, err = pager.applyFilter(_m); err != nil {
-		return nil, err
-	}
-	conn := &SiteConnection{Edges: []*SiteEdge{}}
-	ignoredEdges := !hasCollectedField(ctx, edgesField)
-	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
-		hasPagination := after != nil || first != nil || before != nil || last != nil
-		if hasPagination || ignoredEdges {
-			c := _m.Clone()
-			c.ctx.Fields = nil
-			if conn.TotalCount, err = c.Count(ctx); err != nil {
-				return nil, err
-			}
-			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
-			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
-		}
-	}
-	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
-		return conn, nil
-	}
-	if _m, err = pager.applyCursors(_m, after, before); err != nil {
-		return nil, err
-	}
-	limit := paginateLimit(first, last)
-	if limit != 0 {
-		_m.Limit(limit)
-	}
-	if field := collectedField(ctx, edgesField, nodeField); field != nil {
-		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "SiteConnection"); ok {
+		if wanted, err = selection.Connection("SiteConnection", "SiteEdge"); err != nil {
 			return nil, err
 		}
 	}
-	_m = pager.applyOrder(_m)
-	nodes, err := _m.All(ctx)
-	if err != nil {
+	if _q, err = pager.applyFilter(_q); err != nil {
 		return nil, err
 	}
-	conn.build(nodes, pager, after, first, before, last)
-	return conn, nil
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*Site
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
 }
 
 var (
 	// SiteOrderFieldCreatedAt orders Site by created_at.
 	SiteOrderFieldCreatedAt = &SiteOrderField{
-		Value: func(_m *Site) (ent.Value, error) {
-			return _m.CreatedAt, nil
-		},
+		name:   "CREATED_AT",
 		column: site.FieldCreatedAt,
-		toTerm: site.ByCreatedAt,
-		toCursor: func(_m *Site) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.CreatedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Site) any {
+			return _m.CreatedAt
 		},
 	}
 	// SiteOrderFieldName orders Site by name.
 	SiteOrderFieldName = &SiteOrderField{
-		Value: func(_m *Site) (ent.Value, error) {
-			return _m.Name, nil
-		},
+		name:   "NAME",
 		column: site.FieldName,
-		toTerm: site.ByName,
-		toCursor: func(_m *Site) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.Name,
-			}
+		kind:   relay.KindString,
+		value: func(_m *Site) any {
+			return string(_m.Name)
 		},
 	}
 	// SiteOrderFieldUpdatedAt orders Site by updated_at.
 	SiteOrderFieldUpdatedAt = &SiteOrderField{
-		Value: func(_m *Site) (ent.Value, error) {
-			return _m.UpdatedAt, nil
-		},
+		name:   "UPDATED_AT",
 		column: site.FieldUpdatedAt,
-		toTerm: site.ByUpdatedAt,
-		toCursor: func(_m *Site) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.UpdatedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Site) any {
+			return _m.UpdatedAt
 		},
 	}
 )
 
-// String implement fmt.Stringer interface.
-func (f SiteOrderField) String() string {
-	var str string
-	switch f.column {
-	case SiteOrderFieldCreatedAt.column:
-		str = "CREATED_AT"
-	case SiteOrderFieldName.column:
-		str = "NAME"
-	case SiteOrderFieldUpdatedAt.column:
-		str = "UPDATED_AT"
-	}
-	return str
-}
+// String returns the field's GraphQL name.
+func (f SiteOrderField) String() string { return f.name }
 
-// MarshalGQL implements graphql.Marshaler interface.
+// MarshalGQL writes the GraphQL form.
 func (f SiteOrderField) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(f.String()))
+	io.WriteString(w, strconv.Quote(f.name))
 }
 
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (f *SiteOrderField) UnmarshalGQL(v interface{}) error {
+// UnmarshalGQL reads the GraphQL form.
+func (f *SiteOrderField) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("SiteOrderField %T must be a string", v)
 	}
 	switch str {
-	case "CREATED_AT":
+	case SiteOrderFieldCreatedAt.name:
 		*f = *SiteOrderFieldCreatedAt
-	case "NAME":
+	case SiteOrderFieldName.name:
 		*f = *SiteOrderFieldName
-	case "UPDATED_AT":
+	case SiteOrderFieldUpdatedAt.name:
 		*f = *SiteOrderFieldUpdatedAt
 	default:
 		return fmt.Errorf("%s is not a valid SiteOrderField", str)
@@ -1040,102 +804,80 @@ func (f *SiteOrderField) UnmarshalGQL(v interface{}) error {
 	return nil
 }
 
-// SiteOrderField defines the ordering field of Site.
+// SiteOrderField is what Sites can be ordered by.
 type SiteOrderField struct {
-	// Value extracts the ordering value from the given Site.
-	Value    func(*Site) (ent.Value, error)
-	column   string // field or computed.
-	toTerm   func(...sql.OrderTermOption) site.OrderOption
-	toCursor func(*Site) Cursor
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*Site) any
 }
 
-// SiteOrder defines the ordering of Site.
+// SiteOrder is an order of Sites; the id breaks ties in the same direction.
 type SiteOrder struct {
 	Direction OrderDirection  `json:"direction"`
 	Field     *SiteOrderField `json:"field"`
 }
 
-// DefaultSiteOrder is the default ordering of Site.
+func (o *SiteOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "SiteConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         site.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultSiteOrder is by id, which is by time of creation.
 var DefaultSiteOrder = &SiteOrder{
 	Direction: entgql.OrderDirectionAsc,
 	Field: &SiteOrderField{
-		Value: func(_m *Site) (ent.Value, error) {
-			return _m.ID, nil
-		},
 		column: site.FieldID,
-		toTerm: site.ByID,
-		toCursor: func(_m *Site) Cursor {
-			return Cursor{ID: _m.ID}
-		},
+		kind:   relay.KindID,
+		value:  func(*Site) any { return nil },
 	},
 }
 
-// ToEdge converts Site into SiteEdge.
+// ToEdge gives Site its position in the order; nil is by id.
 func (_m *Site) ToEdge(order *SiteOrder) *SiteEdge {
 	if order == nil {
 		order = DefaultSiteOrder
 	}
 	return &SiteEdge{
 		Node:   _m,
-		Cursor: order.Field.toCursor(_m),
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }
 
-// SkuEdge is the edge representation of Sku.
+// SkuEdge is a Sku with its position in a connection.
 type SkuEdge struct {
 	Node   *Sku   `json:"node"`
 	Cursor Cursor `json:"cursor"`
 }
 
-// SkuConnection is the connection containing edges to Sku.
+// SkuConnection is a page of Skus.
 type SkuConnection struct {
-	Edges      []*SkuEdge `json:"edges"`
-	PageInfo   PageInfo   `json:"pageInfo"`
-	TotalCount int        `json:"totalCount"`
+	Edges    []*SkuEdge `json:"edges"`
+	PageInfo PageInfo   `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
 }
 
-func (c *SkuConnection) build(nodes []*Sku, pager *skuPager, after *Cursor, first *int, before *Cursor, last *int) {
-	c.PageInfo.HasNextPage = before != nil
-	c.PageInfo.HasPreviousPage = after != nil
-	if first != nil && *first+1 == len(nodes) {
-		c.PageInfo.HasNextPage = true
-		nodes = nodes[:len(nodes)-1]
-	} else if last != nil && *last+1 == len(nodes) {
-		c.PageInfo.HasPreviousPage = true
-		nodes = nodes[:len(nodes)-1]
+// Nodes lists the items of the page.
+func (c *SkuConnection) Nodes() []*Sku {
+	nodes := make([]*Sku, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
 	}
-	var nodeAt func(int) *Sku
-	if last != nil {
-		n := len(nodes) - 1
-		nodeAt = func(i int) *Sku {
-			return nodes[n-i]
-		}
-	} else {
-		nodeAt = func(i int) *Sku {
-			return nodes[i]
-		}
-	}
-	c.Edges = make([]*SkuEdge, len(nodes))
-	for i := range nodes {
-		node := nodeAt(i)
-		c.Edges[i] = &SkuEdge{
-			Node:   node,
-			Cursor: pager.toCursor(node),
-		}
-	}
-	if l := len(c.Edges); l > 0 {
-		c.PageInfo.StartCursor = &c.Edges[0].Cursor
-		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
-	}
-	if c.TotalCount == 0 {
-		c.TotalCount = len(nodes)
-	}
+	return nodes
 }
 
-// SkuPaginateOption enables pagination customization.
+// SkuPaginateOption sets the order or the filter of a page.
 type SkuPaginateOption func(*skuPager) error
 
-// WithSkuOrder configures pagination ordering.
+// WithSkuOrder sets the order; nil is by id.
 func WithSkuOrder(order *SkuOrder) SkuPaginateOption {
 	if order == nil {
 		order = DefaultSkuOrder
@@ -1153,7 +895,7 @@ func WithSkuOrder(order *SkuOrder) SkuPaginateOption {
 	}
 }
 
-// WithSkuFilter configures pagination filter.
+// WithSkuFilter sets the filter.
 func WithSkuFilter(filter func(*SkuQuery) (*SkuQuery, error)) SkuPaginateOption {
 	return func(pager *skuPager) error {
 		if filter == nil {
@@ -1164,23 +906,25 @@ func WithSkuFilter(filter func(*SkuQuery) (*SkuQuery, error)) SkuPaginateOption 
 	}
 }
 
+// skuPager is a checked page with its order and filter.
 type skuPager struct {
-	reverse bool
-	order   *SkuOrder
-	filter  func(*SkuQuery) (*SkuQuery, error)
+	order  *SkuOrder
+	filter func(*SkuQuery) (*SkuQuery, error)
+	page   relay.Page
 }
 
-func newSkuPager(opts []SkuPaginateOption, reverse bool) (*skuPager, error) {
-	pager := &skuPager{reverse: reverse}
+func newSkuPager(args relay.Args, opts []SkuPaginateOption) (*skuPager, error) {
+	p := &skuPager{order: DefaultSkuOrder}
 	for _, opt := range opts {
-		if err := opt(pager); err != nil {
+		if err := opt(p); err != nil {
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultSkuOrder
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
 	}
-	return pager, nil
+	return p, nil
 }
 
 func (p *skuPager) applyFilter(query *SkuQuery) (*SkuQuery, error) {
@@ -1190,181 +934,147 @@ func (p *skuPager) applyFilter(query *SkuQuery) (*SkuQuery, error) {
 	return query, nil
 }
 
-func (p *skuPager) toCursor(_m *Sku) Cursor {
-	return p.order.Field.toCursor(_m)
-}
-
-func (p *skuPager) applyCursors(query *SkuQuery, after, before *Cursor) (*SkuQuery, error) {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultSkuOrder.Field.column, p.order.Field.column, direction) {
-		query = query.Where(predicate)
-	}
-	return query, nil
-}
-
-func (p *skuPager) applyOrder(query *SkuQuery) *SkuQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultSkuOrder.Field {
-		query = query.Order(DefaultSkuOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+func (p *skuPager) applyCursors(query *SkuQuery) *SkuQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
 	}
 	return query
 }
 
-func (p *skuPager) orderExpr(query *SkuQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+func (p *skuPager) applyOrder(query *SkuQuery) *SkuQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *skuPager) collect(ctx context.Context, query *SkuQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(sku.FieldID)
 	}
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
-	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultSkuOrder.Field {
-			b.Comma().Ident(DefaultSkuOrder.Field.column).Pad().WriteString(string(direction))
-		}
-	})
+	return nil
 }
 
-// Paginate executes the query and returns a relay based cursor connection to Sku.
-func (_m *SkuQuery) Paginate(
+// connection makes the page out of the rows that were fetched for it.
+func (p *skuPager) connection(rows []*Sku, loaded relay.Loaded) *SkuConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &SkuConnection{Edges: make([]*SkuEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type SkuConnection it reads no
+// more than that field selects.
+func (_q *SkuQuery) Paginate(
 	ctx context.Context, after *Cursor, first *int,
 	before *Cursor, last *int, opts ...SkuPaginateOption,
 ) (*SkuConnection, error) {
-	if err := validateFirstLast(first, last); err != nil {
-		return nil, err
-	}
-	pager, err := newSkuPager(opts, last != nil)
+	pager, err := newSkuPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if _m, err = pager.applyFilter(_m); err != nil {
-		return nil, err
-	}
-	conn := &SkuConnection{Edges: []*SkuEdge{}}
-	ignoredEdges := !hasCollectedField(ctx, edgesField)
-	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
-		hasPagination := after != nil || first != nil || before != nil || last != nil
-		if hasPagination || ignoredEdges {
-			c := _m.Clone()
-			c.ctx.Fields = nil
-			if conn.TotalCount, err = c.Count(ctx); err != nil {
-				return nil, err
-			}
-			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
-			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
-		}
-	}
-	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
-		return conn, nil
-	}
-	if _m, err = pager.applyCursors(_m, after, before); err != nil {
-		return nil, err
-	}
-	limit := paginateLimit(first, last)
-	if limit != 0 {
-		_m.Limit(limit)
-	}
-	if field := collectedField(ctx, edgesField, nodeField); field != nil {
-		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "SkuConnection"); ok {
+		if wanted, err = selection.Connection("SkuConnection", "SkuEdge"); err != nil {
 			return nil, err
 		}
 	}
-	_m = pager.applyOrder(_m)
-	nodes, err := _m.All(ctx)
-	if err != nil {
+	if _q, err = pager.applyFilter(_q); err != nil {
 		return nil, err
 	}
-	conn.build(nodes, pager, after, first, before, last)
-	return conn, nil
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*Sku
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
 }
 
 var (
 	// SkuOrderFieldCreatedAt orders Sku by created_at.
 	SkuOrderFieldCreatedAt = &SkuOrderField{
-		Value: func(_m *Sku) (ent.Value, error) {
-			return _m.CreatedAt, nil
-		},
+		name:   "CREATED_AT",
 		column: sku.FieldCreatedAt,
-		toTerm: sku.ByCreatedAt,
-		toCursor: func(_m *Sku) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.CreatedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Sku) any {
+			return _m.CreatedAt
 		},
 	}
 	// SkuOrderFieldName orders Sku by name.
 	SkuOrderFieldName = &SkuOrderField{
-		Value: func(_m *Sku) (ent.Value, error) {
-			return _m.Name, nil
-		},
+		name:   "NAME",
 		column: sku.FieldName,
-		toTerm: sku.ByName,
-		toCursor: func(_m *Sku) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.Name,
-			}
+		kind:   relay.KindString,
+		value: func(_m *Sku) any {
+			return string(_m.Name)
 		},
 	}
 	// SkuOrderFieldUpdatedAt orders Sku by updated_at.
 	SkuOrderFieldUpdatedAt = &SkuOrderField{
-		Value: func(_m *Sku) (ent.Value, error) {
-			return _m.UpdatedAt, nil
-		},
+		name:   "UPDATED_AT",
 		column: sku.FieldUpdatedAt,
-		toTerm: sku.ByUpdatedAt,
-		toCursor: func(_m *Sku) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.UpdatedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Sku) any {
+			return _m.UpdatedAt
 		},
 	}
 )
 
-// String implement fmt.Stringer interface.
-func (f SkuOrderField) String() string {
-	var str string
-	switch f.column {
-	case SkuOrderFieldCreatedAt.column:
-		str = "CREATED_AT"
-	case SkuOrderFieldName.column:
-		str = "NAME"
-	case SkuOrderFieldUpdatedAt.column:
-		str = "UPDATED_AT"
-	}
-	return str
-}
+// String returns the field's GraphQL name.
+func (f SkuOrderField) String() string { return f.name }
 
-// MarshalGQL implements graphql.Marshaler interface.
+// MarshalGQL writes the GraphQL form.
 func (f SkuOrderField) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(f.String()))
+	io.WriteString(w, strconv.Quote(f.name))
 }
 
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (f *SkuOrderField) UnmarshalGQL(v interface{}) error {
+// UnmarshalGQL reads the GraphQL form.
+func (f *SkuOrderField) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("SkuOrderField %T must be a string", v)
 	}
 	switch str {
-	case "CREATED_AT":
+	case SkuOrderFieldCreatedAt.name:
 		*f = *SkuOrderFieldCreatedAt
-	case "NAME":
+	case SkuOrderFieldName.name:
 		*f = *SkuOrderFieldName
-	case "UPDATED_AT":
+	case SkuOrderFieldUpdatedAt.name:
 		*f = *SkuOrderFieldUpdatedAt
 	default:
 		return fmt.Errorf("%s is not a valid SkuOrderField", str)
@@ -1372,102 +1082,80 @@ func (f *SkuOrderField) UnmarshalGQL(v interface{}) error {
 	return nil
 }
 
-// SkuOrderField defines the ordering field of Sku.
+// SkuOrderField is what Skus can be ordered by.
 type SkuOrderField struct {
-	// Value extracts the ordering value from the given Sku.
-	Value    func(*Sku) (ent.Value, error)
-	column   string // field or computed.
-	toTerm   func(...sql.OrderTermOption) sku.OrderOption
-	toCursor func(*Sku) Cursor
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*Sku) any
 }
 
-// SkuOrder defines the ordering of Sku.
+// SkuOrder is an order of Skus; the id breaks ties in the same direction.
 type SkuOrder struct {
 	Direction OrderDirection `json:"direction"`
 	Field     *SkuOrderField `json:"field"`
 }
 
-// DefaultSkuOrder is the default ordering of Sku.
+func (o *SkuOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "SkuConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         sku.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultSkuOrder is by id, which is by time of creation.
 var DefaultSkuOrder = &SkuOrder{
 	Direction: entgql.OrderDirectionAsc,
 	Field: &SkuOrderField{
-		Value: func(_m *Sku) (ent.Value, error) {
-			return _m.ID, nil
-		},
 		column: sku.FieldID,
-		toTerm: sku.ByID,
-		toCursor: func(_m *Sku) Cursor {
-			return Cursor{ID: _m.ID}
-		},
+		kind:   relay.KindID,
+		value:  func(*Sku) any { return nil },
 	},
 }
 
-// ToEdge converts Sku into SkuEdge.
+// ToEdge gives Sku its position in the order; nil is by id.
 func (_m *Sku) ToEdge(order *SkuOrder) *SkuEdge {
 	if order == nil {
 		order = DefaultSkuOrder
 	}
 	return &SkuEdge{
 		Node:   _m,
-		Cursor: order.Field.toCursor(_m),
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }
 
-// TokenEdge is the edge representation of Token.
+// TokenEdge is a Token with its position in a connection.
 type TokenEdge struct {
 	Node   *Token `json:"node"`
 	Cursor Cursor `json:"cursor"`
 }
 
-// TokenConnection is the connection containing edges to Token.
+// TokenConnection is a page of Tokens.
 type TokenConnection struct {
-	Edges      []*TokenEdge `json:"edges"`
-	PageInfo   PageInfo     `json:"pageInfo"`
-	TotalCount int          `json:"totalCount"`
+	Edges    []*TokenEdge `json:"edges"`
+	PageInfo PageInfo     `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
 }
 
-func (c *TokenConnection) build(nodes []*Token, pager *tokenPager, after *Cursor, first *int, before *Cursor, last *int) {
-	c.PageInfo.HasNextPage = before != nil
-	c.PageInfo.HasPreviousPage = after != nil
-	if first != nil && *first+1 == len(nodes) {
-		c.PageInfo.HasNextPage = true
-		nodes = nodes[:len(nodes)-1]
-	} else if last != nil && *last+1 == len(nodes) {
-		c.PageInfo.HasPreviousPage = true
-		nodes = nodes[:len(nodes)-1]
+// Nodes lists the items of the page.
+func (c *TokenConnection) Nodes() []*Token {
+	nodes := make([]*Token, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
 	}
-	var nodeAt func(int) *Token
-	if last != nil {
-		n := len(nodes) - 1
-		nodeAt = func(i int) *Token {
-			return nodes[n-i]
-		}
-	} else {
-		nodeAt = func(i int) *Token {
-			return nodes[i]
-		}
-	}
-	c.Edges = make([]*TokenEdge, len(nodes))
-	for i := range nodes {
-		node := nodeAt(i)
-		c.Edges[i] = &TokenEdge{
-			Node:   node,
-			Cursor: pager.toCursor(node),
-		}
-	}
-	if l := len(c.Edges); l > 0 {
-		c.PageInfo.StartCursor = &c.Edges[0].Cursor
-		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
-	}
-	if c.TotalCount == 0 {
-		c.TotalCount = len(nodes)
-	}
+	return nodes
 }
 
-// TokenPaginateOption enables pagination customization.
+// TokenPaginateOption sets the order or the filter of a page.
 type TokenPaginateOption func(*tokenPager) error
 
-// WithTokenOrder configures pagination ordering.
+// WithTokenOrder sets the order; nil is by id.
 func WithTokenOrder(order *TokenOrder) TokenPaginateOption {
 	if order == nil {
 		order = DefaultTokenOrder
@@ -1485,7 +1173,7 @@ func WithTokenOrder(order *TokenOrder) TokenPaginateOption {
 	}
 }
 
-// WithTokenFilter configures pagination filter.
+// WithTokenFilter sets the filter.
 func WithTokenFilter(filter func(*TokenQuery) (*TokenQuery, error)) TokenPaginateOption {
 	return func(pager *tokenPager) error {
 		if filter == nil {
@@ -1496,23 +1184,25 @@ func WithTokenFilter(filter func(*TokenQuery) (*TokenQuery, error)) TokenPaginat
 	}
 }
 
+// tokenPager is a checked page with its order and filter.
 type tokenPager struct {
-	reverse bool
-	order   *TokenOrder
-	filter  func(*TokenQuery) (*TokenQuery, error)
+	order  *TokenOrder
+	filter func(*TokenQuery) (*TokenQuery, error)
+	page   relay.Page
 }
 
-func newTokenPager(opts []TokenPaginateOption, reverse bool) (*tokenPager, error) {
-	pager := &tokenPager{reverse: reverse}
+func newTokenPager(args relay.Args, opts []TokenPaginateOption) (*tokenPager, error) {
+	p := &tokenPager{order: DefaultTokenOrder}
 	for _, opt := range opts {
-		if err := opt(pager); err != nil {
+		if err := opt(p); err != nil {
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultTokenOrder
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
 	}
-	return pager, nil
+	return p, nil
 }
 
 func (p *tokenPager) applyFilter(query *TokenQuery) (*TokenQuery, error) {
@@ -1522,163 +1212,136 @@ func (p *tokenPager) applyFilter(query *TokenQuery) (*TokenQuery, error) {
 	return query, nil
 }
 
-func (p *tokenPager) toCursor(_m *Token) Cursor {
-	return p.order.Field.toCursor(_m)
-}
-
-func (p *tokenPager) applyCursors(query *TokenQuery, after, before *Cursor) (*TokenQuery, error) {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultTokenOrder.Field.column, p.order.Field.column, direction) {
-		query = query.Where(predicate)
-	}
-	return query, nil
-}
-
-func (p *tokenPager) applyOrder(query *TokenQuery) *TokenQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultTokenOrder.Field {
-		query = query.Order(DefaultTokenOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+func (p *tokenPager) applyCursors(query *TokenQuery) *TokenQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
 	}
 	return query
 }
 
-func (p *tokenPager) orderExpr(query *TokenQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+func (p *tokenPager) applyOrder(query *TokenQuery) *TokenQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *tokenPager) collect(ctx context.Context, query *TokenQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(token.FieldID)
 	}
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
-	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultTokenOrder.Field {
-			b.Comma().Ident(DefaultTokenOrder.Field.column).Pad().WriteString(string(direction))
-		}
-	})
+	return nil
 }
 
-// Paginate executes the query and returns a relay based cursor connection to Token.
-func (_m *TokenQuery) Paginate(
+// connection makes the page out of the rows that were fetched for it.
+func (p *tokenPager) connection(rows []*Token, loaded relay.Loaded) *TokenConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &TokenConnection{Edges: make([]*TokenEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type TokenConnection it reads no
+// more than that field selects.
+func (_q *TokenQuery) Paginate(
 	ctx context.Context, after *Cursor, first *int,
 	before *Cursor, last *int, opts ...TokenPaginateOption,
 ) (*TokenConnection, error) {
-	if err := validateFirstLast(first, last); err != nil {
-		return nil, err
-	}
-	pager, err := newTokenPager(opts, last != nil)
+	pager, err := newTokenPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if _m, err = pager.applyFilter(_m); err != nil {
-		return nil, err
-	}
-	conn := &TokenConnection{Edges: []*TokenEdge{}}
-	ignoredEdges := !hasCollectedField(ctx, edgesField)
-	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
-		hasPagination := after != nil || first != nil || before != nil || last != nil
-		if hasPagination || ignoredEdges {
-			c := _m.Clone()
-			c.ctx.Fields = nil
-			if conn.TotalCount, err = c.Count(ctx); err != nil {
-				return nil, err
-			}
-			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
-			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
-		}
-	}
-	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
-		return conn, nil
-	}
-	if _m, err = pager.applyCursors(_m, after, before); err != nil {
-		return nil, err
-	}
-	limit := paginateLimit(first, last)
-	if limit != 0 {
-		_m.Limit(limit)
-	}
-	if field := collectedField(ctx, edgesField, nodeField); field != nil {
-		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "TokenConnection"); ok {
+		if wanted, err = selection.Connection("TokenConnection", "TokenEdge"); err != nil {
 			return nil, err
 		}
 	}
-	_m = pager.applyOrder(_m)
-	nodes, err := _m.All(ctx)
-	if err != nil {
+	if _q, err = pager.applyFilter(_q); err != nil {
 		return nil, err
 	}
-	conn.build(nodes, pager, after, first, before, last)
-	return conn, nil
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*Token
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
 }
 
 var (
 	// TokenOrderFieldCreatedAt orders Token by created_at.
 	TokenOrderFieldCreatedAt = &TokenOrderField{
-		Value: func(_m *Token) (ent.Value, error) {
-			return _m.CreatedAt, nil
-		},
+		name:   "CREATED_AT",
 		column: token.FieldCreatedAt,
-		toTerm: token.ByCreatedAt,
-		toCursor: func(_m *Token) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.CreatedAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Token) any {
+			return _m.CreatedAt
 		},
 	}
 	// TokenOrderFieldName orders Token by name.
 	TokenOrderFieldName = &TokenOrderField{
-		Value: func(_m *Token) (ent.Value, error) {
-			return _m.Name, nil
-		},
+		name:   "NAME",
 		column: token.FieldName,
-		toTerm: token.ByName,
-		toCursor: func(_m *Token) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.Name,
-			}
+		kind:   relay.KindString,
+		value: func(_m *Token) any {
+			return string(_m.Name)
 		},
 	}
 )
 
-// String implement fmt.Stringer interface.
-func (f TokenOrderField) String() string {
-	var str string
-	switch f.column {
-	case TokenOrderFieldCreatedAt.column:
-		str = "CREATED_AT"
-	case TokenOrderFieldName.column:
-		str = "NAME"
-	}
-	return str
-}
+// String returns the field's GraphQL name.
+func (f TokenOrderField) String() string { return f.name }
 
-// MarshalGQL implements graphql.Marshaler interface.
+// MarshalGQL writes the GraphQL form.
 func (f TokenOrderField) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(f.String()))
+	io.WriteString(w, strconv.Quote(f.name))
 }
 
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (f *TokenOrderField) UnmarshalGQL(v interface{}) error {
+// UnmarshalGQL reads the GraphQL form.
+func (f *TokenOrderField) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("TokenOrderField %T must be a string", v)
 	}
 	switch str {
-	case "CREATED_AT":
+	case TokenOrderFieldCreatedAt.name:
 		*f = *TokenOrderFieldCreatedAt
-	case "NAME":
+	case TokenOrderFieldName.name:
 		*f = *TokenOrderFieldName
 	default:
 		return fmt.Errorf("%s is not a valid TokenOrderField", str)
@@ -1686,102 +1349,80 @@ func (f *TokenOrderField) UnmarshalGQL(v interface{}) error {
 	return nil
 }
 
-// TokenOrderField defines the ordering field of Token.
+// TokenOrderField is what Tokens can be ordered by.
 type TokenOrderField struct {
-	// Value extracts the ordering value from the given Token.
-	Value    func(*Token) (ent.Value, error)
-	column   string // field or computed.
-	toTerm   func(...sql.OrderTermOption) token.OrderOption
-	toCursor func(*Token) Cursor
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*Token) any
 }
 
-// TokenOrder defines the ordering of Token.
+// TokenOrder is an order of Tokens; the id breaks ties in the same direction.
 type TokenOrder struct {
 	Direction OrderDirection   `json:"direction"`
 	Field     *TokenOrderField `json:"field"`
 }
 
-// DefaultTokenOrder is the default ordering of Token.
+func (o *TokenOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "TokenConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         token.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultTokenOrder is by id, which is by time of creation.
 var DefaultTokenOrder = &TokenOrder{
 	Direction: entgql.OrderDirectionAsc,
 	Field: &TokenOrderField{
-		Value: func(_m *Token) (ent.Value, error) {
-			return _m.ID, nil
-		},
 		column: token.FieldID,
-		toTerm: token.ByID,
-		toCursor: func(_m *Token) Cursor {
-			return Cursor{ID: _m.ID}
-		},
+		kind:   relay.KindID,
+		value:  func(*Token) any { return nil },
 	},
 }
 
-// ToEdge converts Token into TokenEdge.
+// ToEdge gives Token its position in the order; nil is by id.
 func (_m *Token) ToEdge(order *TokenOrder) *TokenEdge {
 	if order == nil {
 		order = DefaultTokenOrder
 	}
 	return &TokenEdge{
 		Node:   _m,
-		Cursor: order.Field.toCursor(_m),
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }
 
-// TransitionEdge is the edge representation of Transition.
+// TransitionEdge is a Transition with its position in a connection.
 type TransitionEdge struct {
 	Node   *Transition `json:"node"`
 	Cursor Cursor      `json:"cursor"`
 }
 
-// TransitionConnection is the connection containing edges to Transition.
+// TransitionConnection is a page of Transitions.
 type TransitionConnection struct {
-	Edges      []*TransitionEdge `json:"edges"`
-	PageInfo   PageInfo          `json:"pageInfo"`
-	TotalCount int               `json:"totalCount"`
+	Edges    []*TransitionEdge `json:"edges"`
+	PageInfo PageInfo          `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
 }
 
-func (c *TransitionConnection) build(nodes []*Transition, pager *transitionPager, after *Cursor, first *int, before *Cursor, last *int) {
-	c.PageInfo.HasNextPage = before != nil
-	c.PageInfo.HasPreviousPage = after != nil
-	if first != nil && *first+1 == len(nodes) {
-		c.PageInfo.HasNextPage = true
-		nodes = nodes[:len(nodes)-1]
-	} else if last != nil && *last+1 == len(nodes) {
-		c.PageInfo.HasPreviousPage = true
-		nodes = nodes[:len(nodes)-1]
+// Nodes lists the items of the page.
+func (c *TransitionConnection) Nodes() []*Transition {
+	nodes := make([]*Transition, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
 	}
-	var nodeAt func(int) *Transition
-	if last != nil {
-		n := len(nodes) - 1
-		nodeAt = func(i int) *Transition {
-			return nodes[n-i]
-		}
-	} else {
-		nodeAt = func(i int) *Transition {
-			return nodes[i]
-		}
-	}
-	c.Edges = make([]*TransitionEdge, len(nodes))
-	for i := range nodes {
-		node := nodeAt(i)
-		c.Edges[i] = &TransitionEdge{
-			Node:   node,
-			Cursor: pager.toCursor(node),
-		}
-	}
-	if l := len(c.Edges); l > 0 {
-		c.PageInfo.StartCursor = &c.Edges[0].Cursor
-		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
-	}
-	if c.TotalCount == 0 {
-		c.TotalCount = len(nodes)
-	}
+	return nodes
 }
 
-// TransitionPaginateOption enables pagination customization.
+// TransitionPaginateOption sets the order or the filter of a page.
 type TransitionPaginateOption func(*transitionPager) error
 
-// WithTransitionOrder configures pagination ordering.
+// WithTransitionOrder sets the order; nil is by id.
 func WithTransitionOrder(order *TransitionOrder) TransitionPaginateOption {
 	if order == nil {
 		order = DefaultTransitionOrder
@@ -1799,7 +1440,7 @@ func WithTransitionOrder(order *TransitionOrder) TransitionPaginateOption {
 	}
 }
 
-// WithTransitionFilter configures pagination filter.
+// WithTransitionFilter sets the filter.
 func WithTransitionFilter(filter func(*TransitionQuery) (*TransitionQuery, error)) TransitionPaginateOption {
 	return func(pager *transitionPager) error {
 		if filter == nil {
@@ -1810,23 +1451,25 @@ func WithTransitionFilter(filter func(*TransitionQuery) (*TransitionQuery, error
 	}
 }
 
+// transitionPager is a checked page with its order and filter.
 type transitionPager struct {
-	reverse bool
-	order   *TransitionOrder
-	filter  func(*TransitionQuery) (*TransitionQuery, error)
+	order  *TransitionOrder
+	filter func(*TransitionQuery) (*TransitionQuery, error)
+	page   relay.Page
 }
 
-func newTransitionPager(opts []TransitionPaginateOption, reverse bool) (*transitionPager, error) {
-	pager := &transitionPager{reverse: reverse}
+func newTransitionPager(args relay.Args, opts []TransitionPaginateOption) (*transitionPager, error) {
+	p := &transitionPager{order: DefaultTransitionOrder}
 	for _, opt := range opts {
-		if err := opt(pager); err != nil {
+		if err := opt(p); err != nil {
 			return nil, err
 		}
 	}
-	if pager.order == nil {
-		pager.order = DefaultTransitionOrder
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
 	}
-	return pager, nil
+	return p, nil
 }
 
 func (p *transitionPager) applyFilter(query *TransitionQuery) (*TransitionQuery, error) {
@@ -1836,145 +1479,136 @@ func (p *transitionPager) applyFilter(query *TransitionQuery) (*TransitionQuery,
 	return query, nil
 }
 
-func (p *transitionPager) toCursor(_m *Transition) Cursor {
-	return p.order.Field.toCursor(_m)
-}
-
-func (p *transitionPager) applyCursors(query *TransitionQuery, after, before *Cursor) (*TransitionQuery, error) {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultTransitionOrder.Field.column, p.order.Field.column, direction) {
-		query = query.Where(predicate)
-	}
-	return query, nil
-}
-
-func (p *transitionPager) applyOrder(query *TransitionQuery) *TransitionQuery {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
-	}
-	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
-	if p.order.Field != DefaultTransitionOrder.Field {
-		query = query.Order(DefaultTransitionOrder.Field.toTerm(direction.OrderTermOption()))
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(p.order.Field.column)
+func (p *transitionPager) applyCursors(query *TransitionQuery) *TransitionQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
 	}
 	return query
 }
 
-func (p *transitionPager) orderExpr(query *TransitionQuery) sql.Querier {
-	direction := p.order.Direction
-	if p.reverse {
-		direction = direction.Reverse()
+func (p *transitionPager) applyOrder(query *TransitionQuery) *TransitionQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *transitionPager) collect(ctx context.Context, query *TransitionQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(transition.FieldID)
 	}
 	if len(query.ctx.Fields) > 0 {
 		query.ctx.AppendFieldOnce(p.order.Field.column)
 	}
-	return sql.ExprFunc(func(b *sql.Builder) {
-		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
-		if p.order.Field != DefaultTransitionOrder.Field {
-			b.Comma().Ident(DefaultTransitionOrder.Field.column).Pad().WriteString(string(direction))
-		}
-	})
+	return nil
 }
 
-// Paginate executes the query and returns a relay based cursor connection to Transition.
-func (_m *TransitionQuery) Paginate(
+// connection makes the page out of the rows that were fetched for it.
+func (p *transitionPager) connection(rows []*Transition, loaded relay.Loaded) *TransitionConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &TransitionConnection{Edges: make([]*TransitionEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type TransitionConnection it reads no
+// more than that field selects.
+func (_q *TransitionQuery) Paginate(
 	ctx context.Context, after *Cursor, first *int,
 	before *Cursor, last *int, opts ...TransitionPaginateOption,
 ) (*TransitionConnection, error) {
-	if err := validateFirstLast(first, last); err != nil {
-		return nil, err
-	}
-	pager, err := newTransitionPager(opts, last != nil)
+	pager, err := newTransitionPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if _m, err = pager.applyFilter(_m); err != nil {
-		return nil, err
-	}
-	conn := &TransitionConnection{Edges: []*TransitionEdge{}}
-	ignoredEdges := !hasCollectedField(ctx, edgesField)
-	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
-		hasPagination := after != nil || first != nil || before != nil || last != nil
-		if hasPagination || ignoredEdges {
-			c := _m.Clone()
-			c.ctx.Fields = nil
-			if conn.TotalCount, err = c.Count(ctx); err != nil {
-				return nil, err
-			}
-			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
-			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
-		}
-	}
-	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
-		return conn, nil
-	}
-	if _m, err = pager.applyCursors(_m, after, before); err != nil {
-		return nil, err
-	}
-	limit := paginateLimit(first, last)
-	if limit != 0 {
-		_m.Limit(limit)
-	}
-	if field := collectedField(ctx, edgesField, nodeField); field != nil {
-		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "TransitionConnection"); ok {
+		if wanted, err = selection.Connection("TransitionConnection", "TransitionEdge"); err != nil {
 			return nil, err
 		}
 	}
-	_m = pager.applyOrder(_m)
-	nodes, err := _m.All(ctx)
-	if err != nil {
+	if _q, err = pager.applyFilter(_q); err != nil {
 		return nil, err
 	}
-	conn.build(nodes, pager, after, first, before, last)
-	return conn, nil
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*Transition
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
 }
 
 var (
+	// TransitionOrderFieldSequence orders Transition by sequence.
+	TransitionOrderFieldSequence = &TransitionOrderField{
+		name:   "SEQUENCE",
+		column: transition.FieldSequence,
+		kind:   relay.KindInt,
+		value: func(_m *Transition) any {
+			return int64(_m.Sequence)
+		},
+	}
 	// TransitionOrderFieldOccurredAt orders Transition by occurred_at.
 	TransitionOrderFieldOccurredAt = &TransitionOrderField{
-		Value: func(_m *Transition) (ent.Value, error) {
-			return _m.OccurredAt, nil
-		},
+		name:   "OCCURRED_AT",
 		column: transition.FieldOccurredAt,
-		toTerm: transition.ByOccurredAt,
-		toCursor: func(_m *Transition) Cursor {
-			return Cursor{
-				ID:    _m.ID,
-				Value: _m.OccurredAt,
-			}
+		kind:   relay.KindTime,
+		value: func(_m *Transition) any {
+			return _m.OccurredAt
 		},
 	}
 )
 
-// String implement fmt.Stringer interface.
-func (f TransitionOrderField) String() string {
-	var str string
-	switch f.column {
-	case TransitionOrderFieldOccurredAt.column:
-		str = "OCCURRED_AT"
-	}
-	return str
-}
+// String returns the field's GraphQL name.
+func (f TransitionOrderField) String() string { return f.name }
 
-// MarshalGQL implements graphql.Marshaler interface.
+// MarshalGQL writes the GraphQL form.
 func (f TransitionOrderField) MarshalGQL(w io.Writer) {
-	io.WriteString(w, strconv.Quote(f.String()))
+	io.WriteString(w, strconv.Quote(f.name))
 }
 
-// UnmarshalGQL implements graphql.Unmarshaler interface.
-func (f *TransitionOrderField) UnmarshalGQL(v interface{}) error {
+// UnmarshalGQL reads the GraphQL form.
+func (f *TransitionOrderField) UnmarshalGQL(v any) error {
 	str, ok := v.(string)
 	if !ok {
 		return fmt.Errorf("TransitionOrderField %T must be a string", v)
 	}
 	switch str {
-	case "OCCURRED_AT":
+	case TransitionOrderFieldSequence.name:
+		*f = *TransitionOrderFieldSequence
+	case TransitionOrderFieldOccurredAt.name:
 		*f = *TransitionOrderFieldOccurredAt
 	default:
 		return fmt.Errorf("%s is not a valid TransitionOrderField", str)
@@ -1982,43 +1616,48 @@ func (f *TransitionOrderField) UnmarshalGQL(v interface{}) error {
 	return nil
 }
 
-// TransitionOrderField defines the ordering field of Transition.
+// TransitionOrderField is what Transitions can be ordered by.
 type TransitionOrderField struct {
-	// Value extracts the ordering value from the given Transition.
-	Value    func(*Transition) (ent.Value, error)
-	column   string // field or computed.
-	toTerm   func(...sql.OrderTermOption) transition.OrderOption
-	toCursor func(*Transition) Cursor
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*Transition) any
 }
 
-// TransitionOrder defines the ordering of Transition.
+// TransitionOrder is an order of Transitions; the id breaks ties in the same direction.
 type TransitionOrder struct {
 	Direction OrderDirection        `json:"direction"`
 	Field     *TransitionOrderField `json:"field"`
 }
 
-// DefaultTransitionOrder is the default ordering of Transition.
+func (o *TransitionOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "TransitionConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         transition.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultTransitionOrder is by id, which is by time of creation.
 var DefaultTransitionOrder = &TransitionOrder{
 	Direction: entgql.OrderDirectionAsc,
 	Field: &TransitionOrderField{
-		Value: func(_m *Transition) (ent.Value, error) {
-			return _m.ID, nil
-		},
 		column: transition.FieldID,
-		toTerm: transition.ByID,
-		toCursor: func(_m *Transition) Cursor {
-			return Cursor{ID: _m.ID}
-		},
+		kind:   relay.KindID,
+		value:  func(*Transition) any { return nil },
 	},
 }
 
-// ToEdge converts Transition into TransitionEdge.
+// ToEdge gives Transition its position in the order; nil is by id.
 func (_m *Transition) ToEdge(order *TransitionOrder) *TransitionEdge {
 	if order == nil {
 		order = DefaultTransitionOrder
 	}
 	return &TransitionEdge{
 		Node:   _m,
-		Cursor: order.Field.toCursor(_m),
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
+	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
 	"fleetgraph/fleet"
-	"fmt"
 	"time"
 )
 
@@ -36,49 +36,49 @@ type HealthAlertWhereInput struct {
 	IDContainsFold *string  `json:"idContainsFold,omitempty"`
 
 	// "site_id" field predicates.
-	SiteID             *string  `json:"siteID,omitempty"`
-	SiteIDNEQ          *string  `json:"siteIDNEQ,omitempty"`
-	SiteIDIn           []string `json:"siteIDIn,omitempty"`
-	SiteIDNotIn        []string `json:"siteIDNotIn,omitempty"`
-	SiteIDGT           *string  `json:"siteIDGT,omitempty"`
-	SiteIDGTE          *string  `json:"siteIDGTE,omitempty"`
-	SiteIDLT           *string  `json:"siteIDLT,omitempty"`
-	SiteIDLTE          *string  `json:"siteIDLTE,omitempty"`
-	SiteIDContains     *string  `json:"siteIDContains,omitempty"`
-	SiteIDHasPrefix    *string  `json:"siteIDHasPrefix,omitempty"`
-	SiteIDHasSuffix    *string  `json:"siteIDHasSuffix,omitempty"`
-	SiteIDEqualFold    *string  `json:"siteIDEqualFold,omitempty"`
-	SiteIDContainsFold *string  `json:"siteIDContainsFold,omitempty"`
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
 
 	// "machine_id" field predicates.
-	MachineID             *string  `json:"machineID,omitempty"`
-	MachineIDNEQ          *string  `json:"machineIDNEQ,omitempty"`
-	MachineIDIn           []string `json:"machineIDIn,omitempty"`
-	MachineIDNotIn        []string `json:"machineIDNotIn,omitempty"`
-	MachineIDGT           *string  `json:"machineIDGT,omitempty"`
-	MachineIDGTE          *string  `json:"machineIDGTE,omitempty"`
-	MachineIDLT           *string  `json:"machineIDLT,omitempty"`
-	MachineIDLTE          *string  `json:"machineIDLTE,omitempty"`
-	MachineIDContains     *string  `json:"machineIDContains,omitempty"`
-	MachineIDHasPrefix    *string  `json:"machineIDHasPrefix,omitempty"`
-	MachineIDHasSuffix    *string  `json:"machineIDHasSuffix,omitempty"`
-	MachineIDEqualFold    *string  `json:"machineIDEqualFold,omitempty"`
-	MachineIDContainsFold *string  `json:"machineIDContainsFold,omitempty"`
+	MachineID             *string  `json:"machineId,omitempty"`
+	MachineIDNEQ          *string  `json:"machineIdNEQ,omitempty"`
+	MachineIDIn           []string `json:"machineIdIn,omitempty"`
+	MachineIDNotIn        []string `json:"machineIdNotIn,omitempty"`
+	MachineIDGT           *string  `json:"machineIdGT,omitempty"`
+	MachineIDGTE          *string  `json:"machineIdGTE,omitempty"`
+	MachineIDLT           *string  `json:"machineIdLT,omitempty"`
+	MachineIDLTE          *string  `json:"machineIdLTE,omitempty"`
+	MachineIDContains     *string  `json:"machineIdContains,omitempty"`
+	MachineIDHasPrefix    *string  `json:"machineIdHasPrefix,omitempty"`
+	MachineIDHasSuffix    *string  `json:"machineIdHasSuffix,omitempty"`
+	MachineIDEqualFold    *string  `json:"machineIdEqualFold,omitempty"`
+	MachineIDContainsFold *string  `json:"machineIdContainsFold,omitempty"`
 
 	// "alert_id" field predicates.
-	AlertID             *string  `json:"alertID,omitempty"`
-	AlertIDNEQ          *string  `json:"alertIDNEQ,omitempty"`
-	AlertIDIn           []string `json:"alertIDIn,omitempty"`
-	AlertIDNotIn        []string `json:"alertIDNotIn,omitempty"`
-	AlertIDGT           *string  `json:"alertIDGT,omitempty"`
-	AlertIDGTE          *string  `json:"alertIDGTE,omitempty"`
-	AlertIDLT           *string  `json:"alertIDLT,omitempty"`
-	AlertIDLTE          *string  `json:"alertIDLTE,omitempty"`
-	AlertIDContains     *string  `json:"alertIDContains,omitempty"`
-	AlertIDHasPrefix    *string  `json:"alertIDHasPrefix,omitempty"`
-	AlertIDHasSuffix    *string  `json:"alertIDHasSuffix,omitempty"`
-	AlertIDEqualFold    *string  `json:"alertIDEqualFold,omitempty"`
-	AlertIDContainsFold *string  `json:"alertIDContainsFold,omitempty"`
+	AlertID             *string  `json:"alertId,omitempty"`
+	AlertIDNEQ          *string  `json:"alertIdNEQ,omitempty"`
+	AlertIDIn           []string `json:"alertIdIn,omitempty"`
+	AlertIDNotIn        []string `json:"alertIdNotIn,omitempty"`
+	AlertIDGT           *string  `json:"alertIdGT,omitempty"`
+	AlertIDGTE          *string  `json:"alertIdGTE,omitempty"`
+	AlertIDLT           *string  `json:"alertIdLT,omitempty"`
+	AlertIDLTE          *string  `json:"alertIdLTE,omitempty"`
+	AlertIDContains     *string  `json:"alertIdContains,omitempty"`
+	AlertIDHasPrefix    *string  `json:"alertIdHasPrefix,omitempty"`
+	AlertIDHasSuffix    *string  `json:"alertIdHasSuffix,omitempty"`
+	AlertIDEqualFold    *string  `json:"alertIdEqualFold,omitempty"`
+	AlertIDContainsFold *string  `json:"alertIdContainsFold,omitempty"`
 
 	// "source" field predicates.
 	Source             *string  `json:"source,omitempty"`
@@ -137,8 +137,8 @@ type HealthAlertWhereInput struct {
 	TenantMessageContains     *string  `json:"tenantMessageContains,omitempty"`
 	TenantMessageHasPrefix    *string  `json:"tenantMessageHasPrefix,omitempty"`
 	TenantMessageHasSuffix    *string  `json:"tenantMessageHasSuffix,omitempty"`
-	TenantMessageIsNil        bool     `json:"tenantMessageIsNil,omitempty"`
-	TenantMessageNotNil       bool     `json:"tenantMessageNotNil,omitempty"`
+	TenantMessageIsNil        *bool    `json:"tenantMessageIsNil,omitempty"`
+	TenantMessageNotNil       *bool    `json:"tenantMessageNotNil,omitempty"`
 	TenantMessageEqualFold    *string  `json:"tenantMessageEqualFold,omitempty"`
 	TenantMessageContainsFold *string  `json:"tenantMessageContainsFold,omitempty"`
 
@@ -171,6 +171,9 @@ func (i *HealthAlertWhereInput) Filter(q *HealthAlertQuery) (*HealthAlertQuery, 
 	if i == nil {
 		return q, nil
 	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
 	p, err := i.P()
 	if err != nil {
 		if err == ErrEmptyHealthAlertWhereInput {
@@ -184,6 +187,14 @@ func (i *HealthAlertWhereInput) Filter(q *HealthAlertQuery) (*HealthAlertQuery, 
 // ErrEmptyHealthAlertWhereInput is returned in case the HealthAlertWhereInput is empty.
 var ErrEmptyHealthAlertWhereInput = errors.New("ent: empty predicate HealthAlertWhereInput")
 
+// insideHealthAlertWhereInput says where an empty filter stands.
+func insideHealthAlertWhereInput(err error, field string) error {
+	if err == ErrEmptyHealthAlertWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
 // P returns a predicate for filtering healthalerts.
 // An error is returned if the input is empty or invalid.
 func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
@@ -191,7 +202,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.Not != nil {
 		p, err := i.Not.P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'not'", err)
+			return nil, insideHealthAlertWhereInput(err, "not")
 		}
 		predicates = append(predicates, healthalert.Not(p))
 	}
@@ -199,7 +210,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'or'", err)
+			return nil, insideHealthAlertWhereInput(err, "or")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -207,7 +218,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		for _, w := range i.Or {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'or'", err)
+				return nil, insideHealthAlertWhereInput(err, "or")
 			}
 			or = append(or, p)
 		}
@@ -217,7 +228,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'and'", err)
+			return nil, insideHealthAlertWhereInput(err, "and")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -225,7 +236,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		for _, w := range i.And {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'and'", err)
+				return nil, insideHealthAlertWhereInput(err, "and")
 			}
 			and = append(and, p)
 		}
@@ -238,10 +249,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.IDNEQ != nil {
 		predicates = append(predicates, healthalert.IDNEQ(*i.IDNEQ))
 	}
-	if len(i.IDIn) > 0 {
+	if i.IDIn != nil {
 		predicates = append(predicates, healthalert.IDIn(i.IDIn...))
 	}
-	if len(i.IDNotIn) > 0 {
+	if i.IDNotIn != nil {
 		predicates = append(predicates, healthalert.IDNotIn(i.IDNotIn...))
 	}
 	if i.IDGT != nil {
@@ -268,10 +279,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.SiteIDNEQ != nil {
 		predicates = append(predicates, healthalert.SiteIDNEQ(*i.SiteIDNEQ))
 	}
-	if len(i.SiteIDIn) > 0 {
+	if i.SiteIDIn != nil {
 		predicates = append(predicates, healthalert.SiteIDIn(i.SiteIDIn...))
 	}
-	if len(i.SiteIDNotIn) > 0 {
+	if i.SiteIDNotIn != nil {
 		predicates = append(predicates, healthalert.SiteIDNotIn(i.SiteIDNotIn...))
 	}
 	if i.SiteIDGT != nil {
@@ -307,10 +318,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.MachineIDNEQ != nil {
 		predicates = append(predicates, healthalert.MachineIDNEQ(*i.MachineIDNEQ))
 	}
-	if len(i.MachineIDIn) > 0 {
+	if i.MachineIDIn != nil {
 		predicates = append(predicates, healthalert.MachineIDIn(i.MachineIDIn...))
 	}
-	if len(i.MachineIDNotIn) > 0 {
+	if i.MachineIDNotIn != nil {
 		predicates = append(predicates, healthalert.MachineIDNotIn(i.MachineIDNotIn...))
 	}
 	if i.MachineIDGT != nil {
@@ -346,10 +357,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.AlertIDNEQ != nil {
 		predicates = append(predicates, healthalert.AlertIDNEQ(*i.AlertIDNEQ))
 	}
-	if len(i.AlertIDIn) > 0 {
+	if i.AlertIDIn != nil {
 		predicates = append(predicates, healthalert.AlertIDIn(i.AlertIDIn...))
 	}
-	if len(i.AlertIDNotIn) > 0 {
+	if i.AlertIDNotIn != nil {
 		predicates = append(predicates, healthalert.AlertIDNotIn(i.AlertIDNotIn...))
 	}
 	if i.AlertIDGT != nil {
@@ -385,10 +396,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.SourceNEQ != nil {
 		predicates = append(predicates, healthalert.SourceNEQ(*i.SourceNEQ))
 	}
-	if len(i.SourceIn) > 0 {
+	if i.SourceIn != nil {
 		predicates = append(predicates, healthalert.SourceIn(i.SourceIn...))
 	}
-	if len(i.SourceNotIn) > 0 {
+	if i.SourceNotIn != nil {
 		predicates = append(predicates, healthalert.SourceNotIn(i.SourceNotIn...))
 	}
 	if i.SourceGT != nil {
@@ -424,10 +435,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.TargetNEQ != nil {
 		predicates = append(predicates, healthalert.TargetNEQ(*i.TargetNEQ))
 	}
-	if len(i.TargetIn) > 0 {
+	if i.TargetIn != nil {
 		predicates = append(predicates, healthalert.TargetIn(i.TargetIn...))
 	}
-	if len(i.TargetNotIn) > 0 {
+	if i.TargetNotIn != nil {
 		predicates = append(predicates, healthalert.TargetNotIn(i.TargetNotIn...))
 	}
 	if i.TargetGT != nil {
@@ -463,10 +474,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.MessageNEQ != nil {
 		predicates = append(predicates, healthalert.MessageNEQ(*i.MessageNEQ))
 	}
-	if len(i.MessageIn) > 0 {
+	if i.MessageIn != nil {
 		predicates = append(predicates, healthalert.MessageIn(i.MessageIn...))
 	}
-	if len(i.MessageNotIn) > 0 {
+	if i.MessageNotIn != nil {
 		predicates = append(predicates, healthalert.MessageNotIn(i.MessageNotIn...))
 	}
 	if i.MessageGT != nil {
@@ -502,10 +513,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.TenantMessageNEQ != nil {
 		predicates = append(predicates, healthalert.TenantMessageNEQ(*i.TenantMessageNEQ))
 	}
-	if len(i.TenantMessageIn) > 0 {
+	if i.TenantMessageIn != nil {
 		predicates = append(predicates, healthalert.TenantMessageIn(i.TenantMessageIn...))
 	}
-	if len(i.TenantMessageNotIn) > 0 {
+	if i.TenantMessageNotIn != nil {
 		predicates = append(predicates, healthalert.TenantMessageNotIn(i.TenantMessageNotIn...))
 	}
 	if i.TenantMessageGT != nil {
@@ -529,11 +540,19 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.TenantMessageHasSuffix != nil {
 		predicates = append(predicates, healthalert.TenantMessageHasSuffix(*i.TenantMessageHasSuffix))
 	}
-	if i.TenantMessageIsNil {
-		predicates = append(predicates, healthalert.TenantMessageIsNil())
+	if i.TenantMessageIsNil != nil {
+		if *i.TenantMessageIsNil {
+			predicates = append(predicates, healthalert.TenantMessageIsNil())
+		} else {
+			predicates = append(predicates, healthalert.TenantMessageNotNil())
+		}
 	}
-	if i.TenantMessageNotNil {
-		predicates = append(predicates, healthalert.TenantMessageNotNil())
+	if i.TenantMessageNotNil != nil {
+		if *i.TenantMessageNotNil {
+			predicates = append(predicates, healthalert.TenantMessageNotNil())
+		} else {
+			predicates = append(predicates, healthalert.TenantMessageIsNil())
+		}
 	}
 	if i.TenantMessageEqualFold != nil {
 		predicates = append(predicates, healthalert.TenantMessageEqualFold(*i.TenantMessageEqualFold))
@@ -547,10 +566,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	if i.InAlertSinceNEQ != nil {
 		predicates = append(predicates, healthalert.InAlertSinceNEQ(*i.InAlertSinceNEQ))
 	}
-	if len(i.InAlertSinceIn) > 0 {
+	if i.InAlertSinceIn != nil {
 		predicates = append(predicates, healthalert.InAlertSinceIn(i.InAlertSinceIn...))
 	}
-	if len(i.InAlertSinceNotIn) > 0 {
+	if i.InAlertSinceNotIn != nil {
 		predicates = append(predicates, healthalert.InAlertSinceNotIn(i.InAlertSinceNotIn...))
 	}
 	if i.InAlertSinceGT != nil {
@@ -578,7 +597,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasSiteWith'", err)
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
 			}
 			with = append(with, p)
 		}
@@ -596,7 +615,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		for _, w := range i.HasMachineWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasMachineWith'", err)
+				return nil, insideMachineWhereInput(err, "hasMachineWith")
 			}
 			with = append(with, p)
 		}
@@ -642,19 +661,19 @@ type MachineWhereInput struct {
 	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
 
 	// "site_id" field predicates.
-	SiteID             *string  `json:"siteID,omitempty"`
-	SiteIDNEQ          *string  `json:"siteIDNEQ,omitempty"`
-	SiteIDIn           []string `json:"siteIDIn,omitempty"`
-	SiteIDNotIn        []string `json:"siteIDNotIn,omitempty"`
-	SiteIDGT           *string  `json:"siteIDGT,omitempty"`
-	SiteIDGTE          *string  `json:"siteIDGTE,omitempty"`
-	SiteIDLT           *string  `json:"siteIDLT,omitempty"`
-	SiteIDLTE          *string  `json:"siteIDLTE,omitempty"`
-	SiteIDContains     *string  `json:"siteIDContains,omitempty"`
-	SiteIDHasPrefix    *string  `json:"siteIDHasPrefix,omitempty"`
-	SiteIDHasSuffix    *string  `json:"siteIDHasSuffix,omitempty"`
-	SiteIDEqualFold    *string  `json:"siteIDEqualFold,omitempty"`
-	SiteIDContainsFold *string  `json:"siteIDContainsFold,omitempty"`
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
 
 	// "name" field predicates.
 	Name             *string  `json:"name,omitempty"`
@@ -672,19 +691,19 @@ type MachineWhereInput struct {
 	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
 
 	// "bmc_mac_address" field predicates.
-	BmcMACAddress             *string  `json:"bmcMACAddress,omitempty"`
-	BmcMACAddressNEQ          *string  `json:"bmcMACAddressNEQ,omitempty"`
-	BmcMACAddressIn           []string `json:"bmcMACAddressIn,omitempty"`
-	BmcMACAddressNotIn        []string `json:"bmcMACAddressNotIn,omitempty"`
-	BmcMACAddressGT           *string  `json:"bmcMACAddressGT,omitempty"`
-	BmcMACAddressGTE          *string  `json:"bmcMACAddressGTE,omitempty"`
-	BmcMACAddressLT           *string  `json:"bmcMACAddressLT,omitempty"`
-	BmcMACAddressLTE          *string  `json:"bmcMACAddressLTE,omitempty"`
-	BmcMACAddressContains     *string  `json:"bmcMACAddressContains,omitempty"`
-	BmcMACAddressHasPrefix    *string  `json:"bmcMACAddressHasPrefix,omitempty"`
-	BmcMACAddressHasSuffix    *string  `json:"bmcMACAddressHasSuffix,omitempty"`
-	BmcMACAddressEqualFold    *string  `json:"bmcMACAddressEqualFold,omitempty"`
-	BmcMACAddressContainsFold *string  `json:"bmcMACAddressContainsFold,omitempty"`
+	BmcMACAddress             *string  `json:"bmcMacAddress,omitempty"`
+	BmcMACAddressNEQ          *string  `json:"bmcMacAddressNEQ,omitempty"`
+	BmcMACAddressIn           []string `json:"bmcMacAddressIn,omitempty"`
+	BmcMACAddressNotIn        []string `json:"bmcMacAddressNotIn,omitempty"`
+	BmcMACAddressGT           *string  `json:"bmcMacAddressGT,omitempty"`
+	BmcMACAddressGTE          *string  `json:"bmcMacAddressGTE,omitempty"`
+	BmcMACAddressLT           *string  `json:"bmcMacAddressLT,omitempty"`
+	BmcMACAddressLTE          *string  `json:"bmcMacAddressLTE,omitempty"`
+	BmcMACAddressContains     *string  `json:"bmcMacAddressContains,omitempty"`
+	BmcMACAddressHasPrefix    *string  `json:"bmcMacAddressHasPrefix,omitempty"`
+	BmcMACAddressHasSuffix    *string  `json:"bmcMacAddressHasSuffix,omitempty"`
+	BmcMACAddressEqualFold    *string  `json:"bmcMacAddressEqualFold,omitempty"`
+	BmcMACAddressContainsFold *string  `json:"bmcMacAddressContainsFold,omitempty"`
 
 	// "kind" field predicates.
 	Kind      *fleet.MachineKind  `json:"kind,omitempty"`
@@ -763,8 +782,8 @@ type MachineWhereInput struct {
 	SubStateNEQ    *fleet.MachineSubState  `json:"subStateNEQ,omitempty"`
 	SubStateIn     []fleet.MachineSubState `json:"subStateIn,omitempty"`
 	SubStateNotIn  []fleet.MachineSubState `json:"subStateNotIn,omitempty"`
-	SubStateIsNil  bool                    `json:"subStateIsNil,omitempty"`
-	SubStateNotNil bool                    `json:"subStateNotNil,omitempty"`
+	SubStateIsNil  *bool                   `json:"subStateIsNil,omitempty"`
+	SubStateNotNil *bool                   `json:"subStateNotNil,omitempty"`
 
 	// "state_changed_at" field predicates.
 	StateChangedAt      *time.Time  `json:"stateChangedAt,omitempty"`
@@ -777,21 +796,21 @@ type MachineWhereInput struct {
 	StateChangedAtLTE   *time.Time  `json:"stateChangedAtLTE,omitempty"`
 
 	// "sku_id" field predicates.
-	SkuID             *string  `json:"skuID,omitempty"`
-	SkuIDNEQ          *string  `json:"skuIDNEQ,omitempty"`
-	SkuIDIn           []string `json:"skuIDIn,omitempty"`
-	SkuIDNotIn        []string `json:"skuIDNotIn,omitempty"`
-	SkuIDGT           *string  `json:"skuIDGT,omitempty"`
-	SkuIDGTE          *string  `json:"skuIDGTE,omitempty"`
-	SkuIDLT           *string  `json:"skuIDLT,omitempty"`
-	SkuIDLTE          *string  `json:"skuIDLTE,omitempty"`
-	SkuIDContains     *string  `json:"skuIDContains,omitempty"`
-	SkuIDHasPrefix    *string  `json:"skuIDHasPrefix,omitempty"`
-	SkuIDHasSuffix    *string  `json:"skuIDHasSuffix,omitempty"`
-	SkuIDIsNil        bool     `json:"skuIDIsNil,omitempty"`
-	SkuIDNotNil       bool     `json:"skuIDNotNil,omitempty"`
-	SkuIDEqualFold    *string  `json:"skuIDEqualFold,omitempty"`
-	SkuIDContainsFold *string  `json:"skuIDContainsFold,omitempty"`
+	SkuID             *string  `json:"skuId,omitempty"`
+	SkuIDNEQ          *string  `json:"skuIdNEQ,omitempty"`
+	SkuIDIn           []string `json:"skuIdIn,omitempty"`
+	SkuIDNotIn        []string `json:"skuIdNotIn,omitempty"`
+	SkuIDGT           *string  `json:"skuIdGT,omitempty"`
+	SkuIDGTE          *string  `json:"skuIdGTE,omitempty"`
+	SkuIDLT           *string  `json:"skuIdLT,omitempty"`
+	SkuIDLTE          *string  `json:"skuIdLTE,omitempty"`
+	SkuIDContains     *string  `json:"skuIdContains,omitempty"`
+	SkuIDHasPrefix    *string  `json:"skuIdHasPrefix,omitempty"`
+	SkuIDHasSuffix    *string  `json:"skuIdHasSuffix,omitempty"`
+	SkuIDIsNil        *bool    `json:"skuIdIsNil,omitempty"`
+	SkuIDNotNil       *bool    `json:"skuIdNotNil,omitempty"`
+	SkuIDEqualFold    *string  `json:"skuIdEqualFold,omitempty"`
+	SkuIDContainsFold *string  `json:"skuIdContainsFold,omitempty"`
 
 	// "sku_name" field predicates.
 	SkuName             *string  `json:"skuName,omitempty"`
@@ -805,8 +824,8 @@ type MachineWhereInput struct {
 	SkuNameContains     *string  `json:"skuNameContains,omitempty"`
 	SkuNameHasPrefix    *string  `json:"skuNameHasPrefix,omitempty"`
 	SkuNameHasSuffix    *string  `json:"skuNameHasSuffix,omitempty"`
-	SkuNameIsNil        bool     `json:"skuNameIsNil,omitempty"`
-	SkuNameNotNil       bool     `json:"skuNameNotNil,omitempty"`
+	SkuNameIsNil        *bool    `json:"skuNameIsNil,omitempty"`
+	SkuNameNotNil       *bool    `json:"skuNameNotNil,omitempty"`
 	SkuNameEqualFold    *string  `json:"skuNameEqualFold,omitempty"`
 	SkuNameContainsFold *string  `json:"skuNameContainsFold,omitempty"`
 
@@ -819,8 +838,8 @@ type MachineWhereInput struct {
 	InventoryReportedAtGTE    *time.Time  `json:"inventoryReportedAtGTE,omitempty"`
 	InventoryReportedAtLT     *time.Time  `json:"inventoryReportedAtLT,omitempty"`
 	InventoryReportedAtLTE    *time.Time  `json:"inventoryReportedAtLTE,omitempty"`
-	InventoryReportedAtIsNil  bool        `json:"inventoryReportedAtIsNil,omitempty"`
-	InventoryReportedAtNotNil bool        `json:"inventoryReportedAtNotNil,omitempty"`
+	InventoryReportedAtIsNil  *bool       `json:"inventoryReportedAtIsNil,omitempty"`
+	InventoryReportedAtNotNil *bool       `json:"inventoryReportedAtNotNil,omitempty"`
 
 	// "updated_at" field predicates.
 	UpdatedAt      *time.Time  `json:"updatedAt,omitempty"`
@@ -859,6 +878,9 @@ func (i *MachineWhereInput) Filter(q *MachineQuery) (*MachineQuery, error) {
 	if i == nil {
 		return q, nil
 	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
 	p, err := i.P()
 	if err != nil {
 		if err == ErrEmptyMachineWhereInput {
@@ -872,6 +894,14 @@ func (i *MachineWhereInput) Filter(q *MachineQuery) (*MachineQuery, error) {
 // ErrEmptyMachineWhereInput is returned in case the MachineWhereInput is empty.
 var ErrEmptyMachineWhereInput = errors.New("ent: empty predicate MachineWhereInput")
 
+// insideMachineWhereInput says where an empty filter stands.
+func insideMachineWhereInput(err error, field string) error {
+	if err == ErrEmptyMachineWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
 // P returns a predicate for filtering machines.
 // An error is returned if the input is empty or invalid.
 func (i *MachineWhereInput) P() (predicate.Machine, error) {
@@ -879,7 +909,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.Not != nil {
 		p, err := i.Not.P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'not'", err)
+			return nil, insideMachineWhereInput(err, "not")
 		}
 		predicates = append(predicates, machine.Not(p))
 	}
@@ -887,7 +917,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'or'", err)
+			return nil, insideMachineWhereInput(err, "or")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -895,7 +925,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		for _, w := range i.Or {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'or'", err)
+				return nil, insideMachineWhereInput(err, "or")
 			}
 			or = append(or, p)
 		}
@@ -905,7 +935,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'and'", err)
+			return nil, insideMachineWhereInput(err, "and")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -913,7 +943,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		for _, w := range i.And {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'and'", err)
+				return nil, insideMachineWhereInput(err, "and")
 			}
 			and = append(and, p)
 		}
@@ -926,10 +956,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.IDNEQ != nil {
 		predicates = append(predicates, machine.IDNEQ(*i.IDNEQ))
 	}
-	if len(i.IDIn) > 0 {
+	if i.IDIn != nil {
 		predicates = append(predicates, machine.IDIn(i.IDIn...))
 	}
-	if len(i.IDNotIn) > 0 {
+	if i.IDNotIn != nil {
 		predicates = append(predicates, machine.IDNotIn(i.IDNotIn...))
 	}
 	if i.IDGT != nil {
@@ -956,10 +986,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.CreatedAtNEQ != nil {
 		predicates = append(predicates, machine.CreatedAtNEQ(*i.CreatedAtNEQ))
 	}
-	if len(i.CreatedAtIn) > 0 {
+	if i.CreatedAtIn != nil {
 		predicates = append(predicates, machine.CreatedAtIn(i.CreatedAtIn...))
 	}
-	if len(i.CreatedAtNotIn) > 0 {
+	if i.CreatedAtNotIn != nil {
 		predicates = append(predicates, machine.CreatedAtNotIn(i.CreatedAtNotIn...))
 	}
 	if i.CreatedAtGT != nil {
@@ -980,10 +1010,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.SiteIDNEQ != nil {
 		predicates = append(predicates, machine.SiteIDNEQ(*i.SiteIDNEQ))
 	}
-	if len(i.SiteIDIn) > 0 {
+	if i.SiteIDIn != nil {
 		predicates = append(predicates, machine.SiteIDIn(i.SiteIDIn...))
 	}
-	if len(i.SiteIDNotIn) > 0 {
+	if i.SiteIDNotIn != nil {
 		predicates = append(predicates, machine.SiteIDNotIn(i.SiteIDNotIn...))
 	}
 	if i.SiteIDGT != nil {
@@ -1019,10 +1049,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.NameNEQ != nil {
 		predicates = append(predicates, machine.NameNEQ(*i.NameNEQ))
 	}
-	if len(i.NameIn) > 0 {
+	if i.NameIn != nil {
 		predicates = append(predicates, machine.NameIn(i.NameIn...))
 	}
-	if len(i.NameNotIn) > 0 {
+	if i.NameNotIn != nil {
 		predicates = append(predicates, machine.NameNotIn(i.NameNotIn...))
 	}
 	if i.NameGT != nil {
@@ -1058,10 +1088,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.BmcMACAddressNEQ != nil {
 		predicates = append(predicates, machine.BmcMACAddressNEQ(*i.BmcMACAddressNEQ))
 	}
-	if len(i.BmcMACAddressIn) > 0 {
+	if i.BmcMACAddressIn != nil {
 		predicates = append(predicates, machine.BmcMACAddressIn(i.BmcMACAddressIn...))
 	}
-	if len(i.BmcMACAddressNotIn) > 0 {
+	if i.BmcMACAddressNotIn != nil {
 		predicates = append(predicates, machine.BmcMACAddressNotIn(i.BmcMACAddressNotIn...))
 	}
 	if i.BmcMACAddressGT != nil {
@@ -1097,10 +1127,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.KindNEQ != nil {
 		predicates = append(predicates, machine.KindNEQ(*i.KindNEQ))
 	}
-	if len(i.KindIn) > 0 {
+	if i.KindIn != nil {
 		predicates = append(predicates, machine.KindIn(i.KindIn...))
 	}
-	if len(i.KindNotIn) > 0 {
+	if i.KindNotIn != nil {
 		predicates = append(predicates, machine.KindNotIn(i.KindNotIn...))
 	}
 	if i.Platform != nil {
@@ -1109,10 +1139,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.PlatformNEQ != nil {
 		predicates = append(predicates, machine.PlatformNEQ(*i.PlatformNEQ))
 	}
-	if len(i.PlatformIn) > 0 {
+	if i.PlatformIn != nil {
 		predicates = append(predicates, machine.PlatformIn(i.PlatformIn...))
 	}
-	if len(i.PlatformNotIn) > 0 {
+	if i.PlatformNotIn != nil {
 		predicates = append(predicates, machine.PlatformNotIn(i.PlatformNotIn...))
 	}
 	if i.PlatformGT != nil {
@@ -1148,10 +1178,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.SerialNumberNEQ != nil {
 		predicates = append(predicates, machine.SerialNumberNEQ(*i.SerialNumberNEQ))
 	}
-	if len(i.SerialNumberIn) > 0 {
+	if i.SerialNumberIn != nil {
 		predicates = append(predicates, machine.SerialNumberIn(i.SerialNumberIn...))
 	}
-	if len(i.SerialNumberNotIn) > 0 {
+	if i.SerialNumberNotIn != nil {
 		predicates = append(predicates, machine.SerialNumberNotIn(i.SerialNumberNotIn...))
 	}
 	if i.SerialNumberGT != nil {
@@ -1187,10 +1217,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.VendorNEQ != nil {
 		predicates = append(predicates, machine.VendorNEQ(*i.VendorNEQ))
 	}
-	if len(i.VendorIn) > 0 {
+	if i.VendorIn != nil {
 		predicates = append(predicates, machine.VendorIn(i.VendorIn...))
 	}
-	if len(i.VendorNotIn) > 0 {
+	if i.VendorNotIn != nil {
 		predicates = append(predicates, machine.VendorNotIn(i.VendorNotIn...))
 	}
 	if i.VendorGT != nil {
@@ -1226,10 +1256,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.ModelNEQ != nil {
 		predicates = append(predicates, machine.ModelNEQ(*i.ModelNEQ))
 	}
-	if len(i.ModelIn) > 0 {
+	if i.ModelIn != nil {
 		predicates = append(predicates, machine.ModelIn(i.ModelIn...))
 	}
-	if len(i.ModelNotIn) > 0 {
+	if i.ModelNotIn != nil {
 		predicates = append(predicates, machine.ModelNotIn(i.ModelNotIn...))
 	}
 	if i.ModelGT != nil {
@@ -1265,10 +1295,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.StateNEQ != nil {
 		predicates = append(predicates, machine.StateNEQ(*i.StateNEQ))
 	}
-	if len(i.StateIn) > 0 {
+	if i.StateIn != nil {
 		predicates = append(predicates, machine.StateIn(i.StateIn...))
 	}
-	if len(i.StateNotIn) > 0 {
+	if i.StateNotIn != nil {
 		predicates = append(predicates, machine.StateNotIn(i.StateNotIn...))
 	}
 	if i.SubState != nil {
@@ -1277,17 +1307,25 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.SubStateNEQ != nil {
 		predicates = append(predicates, machine.SubStateNEQ(*i.SubStateNEQ))
 	}
-	if len(i.SubStateIn) > 0 {
+	if i.SubStateIn != nil {
 		predicates = append(predicates, machine.SubStateIn(i.SubStateIn...))
 	}
-	if len(i.SubStateNotIn) > 0 {
+	if i.SubStateNotIn != nil {
 		predicates = append(predicates, machine.SubStateNotIn(i.SubStateNotIn...))
 	}
-	if i.SubStateIsNil {
-		predicates = append(predicates, machine.SubStateIsNil())
+	if i.SubStateIsNil != nil {
+		if *i.SubStateIsNil {
+			predicates = append(predicates, machine.SubStateIsNil())
+		} else {
+			predicates = append(predicates, machine.SubStateNotNil())
+		}
 	}
-	if i.SubStateNotNil {
-		predicates = append(predicates, machine.SubStateNotNil())
+	if i.SubStateNotNil != nil {
+		if *i.SubStateNotNil {
+			predicates = append(predicates, machine.SubStateNotNil())
+		} else {
+			predicates = append(predicates, machine.SubStateIsNil())
+		}
 	}
 	if i.StateChangedAt != nil {
 		predicates = append(predicates, machine.StateChangedAtEQ(*i.StateChangedAt))
@@ -1295,10 +1333,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.StateChangedAtNEQ != nil {
 		predicates = append(predicates, machine.StateChangedAtNEQ(*i.StateChangedAtNEQ))
 	}
-	if len(i.StateChangedAtIn) > 0 {
+	if i.StateChangedAtIn != nil {
 		predicates = append(predicates, machine.StateChangedAtIn(i.StateChangedAtIn...))
 	}
-	if len(i.StateChangedAtNotIn) > 0 {
+	if i.StateChangedAtNotIn != nil {
 		predicates = append(predicates, machine.StateChangedAtNotIn(i.StateChangedAtNotIn...))
 	}
 	if i.StateChangedAtGT != nil {
@@ -1319,10 +1357,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.SkuIDNEQ != nil {
 		predicates = append(predicates, machine.SkuIDNEQ(*i.SkuIDNEQ))
 	}
-	if len(i.SkuIDIn) > 0 {
+	if i.SkuIDIn != nil {
 		predicates = append(predicates, machine.SkuIDIn(i.SkuIDIn...))
 	}
-	if len(i.SkuIDNotIn) > 0 {
+	if i.SkuIDNotIn != nil {
 		predicates = append(predicates, machine.SkuIDNotIn(i.SkuIDNotIn...))
 	}
 	if i.SkuIDGT != nil {
@@ -1346,11 +1384,19 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.SkuIDHasSuffix != nil {
 		predicates = append(predicates, machine.SkuIDHasSuffix(*i.SkuIDHasSuffix))
 	}
-	if i.SkuIDIsNil {
-		predicates = append(predicates, machine.SkuIDIsNil())
+	if i.SkuIDIsNil != nil {
+		if *i.SkuIDIsNil {
+			predicates = append(predicates, machine.SkuIDIsNil())
+		} else {
+			predicates = append(predicates, machine.SkuIDNotNil())
+		}
 	}
-	if i.SkuIDNotNil {
-		predicates = append(predicates, machine.SkuIDNotNil())
+	if i.SkuIDNotNil != nil {
+		if *i.SkuIDNotNil {
+			predicates = append(predicates, machine.SkuIDNotNil())
+		} else {
+			predicates = append(predicates, machine.SkuIDIsNil())
+		}
 	}
 	if i.SkuIDEqualFold != nil {
 		predicates = append(predicates, machine.SkuIDEqualFold(*i.SkuIDEqualFold))
@@ -1364,10 +1410,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.SkuNameNEQ != nil {
 		predicates = append(predicates, machine.SkuNameNEQ(*i.SkuNameNEQ))
 	}
-	if len(i.SkuNameIn) > 0 {
+	if i.SkuNameIn != nil {
 		predicates = append(predicates, machine.SkuNameIn(i.SkuNameIn...))
 	}
-	if len(i.SkuNameNotIn) > 0 {
+	if i.SkuNameNotIn != nil {
 		predicates = append(predicates, machine.SkuNameNotIn(i.SkuNameNotIn...))
 	}
 	if i.SkuNameGT != nil {
@@ -1391,11 +1437,19 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.SkuNameHasSuffix != nil {
 		predicates = append(predicates, machine.SkuNameHasSuffix(*i.SkuNameHasSuffix))
 	}
-	if i.SkuNameIsNil {
-		predicates = append(predicates, machine.SkuNameIsNil())
+	if i.SkuNameIsNil != nil {
+		if *i.SkuNameIsNil {
+			predicates = append(predicates, machine.SkuNameIsNil())
+		} else {
+			predicates = append(predicates, machine.SkuNameNotNil())
+		}
 	}
-	if i.SkuNameNotNil {
-		predicates = append(predicates, machine.SkuNameNotNil())
+	if i.SkuNameNotNil != nil {
+		if *i.SkuNameNotNil {
+			predicates = append(predicates, machine.SkuNameNotNil())
+		} else {
+			predicates = append(predicates, machine.SkuNameIsNil())
+		}
 	}
 	if i.SkuNameEqualFold != nil {
 		predicates = append(predicates, machine.SkuNameEqualFold(*i.SkuNameEqualFold))
@@ -1409,10 +1463,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.InventoryReportedAtNEQ != nil {
 		predicates = append(predicates, machine.InventoryReportedAtNEQ(*i.InventoryReportedAtNEQ))
 	}
-	if len(i.InventoryReportedAtIn) > 0 {
+	if i.InventoryReportedAtIn != nil {
 		predicates = append(predicates, machine.InventoryReportedAtIn(i.InventoryReportedAtIn...))
 	}
-	if len(i.InventoryReportedAtNotIn) > 0 {
+	if i.InventoryReportedAtNotIn != nil {
 		predicates = append(predicates, machine.InventoryReportedAtNotIn(i.InventoryReportedAtNotIn...))
 	}
 	if i.InventoryReportedAtGT != nil {
@@ -1427,11 +1481,19 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.InventoryReportedAtLTE != nil {
 		predicates = append(predicates, machine.InventoryReportedAtLTE(*i.InventoryReportedAtLTE))
 	}
-	if i.InventoryReportedAtIsNil {
-		predicates = append(predicates, machine.InventoryReportedAtIsNil())
+	if i.InventoryReportedAtIsNil != nil {
+		if *i.InventoryReportedAtIsNil {
+			predicates = append(predicates, machine.InventoryReportedAtIsNil())
+		} else {
+			predicates = append(predicates, machine.InventoryReportedAtNotNil())
+		}
 	}
-	if i.InventoryReportedAtNotNil {
-		predicates = append(predicates, machine.InventoryReportedAtNotNil())
+	if i.InventoryReportedAtNotNil != nil {
+		if *i.InventoryReportedAtNotNil {
+			predicates = append(predicates, machine.InventoryReportedAtNotNil())
+		} else {
+			predicates = append(predicates, machine.InventoryReportedAtIsNil())
+		}
 	}
 	if i.UpdatedAt != nil {
 		predicates = append(predicates, machine.UpdatedAtEQ(*i.UpdatedAt))
@@ -1439,10 +1501,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	if i.UpdatedAtNEQ != nil {
 		predicates = append(predicates, machine.UpdatedAtNEQ(*i.UpdatedAtNEQ))
 	}
-	if len(i.UpdatedAtIn) > 0 {
+	if i.UpdatedAtIn != nil {
 		predicates = append(predicates, machine.UpdatedAtIn(i.UpdatedAtIn...))
 	}
-	if len(i.UpdatedAtNotIn) > 0 {
+	if i.UpdatedAtNotIn != nil {
 		predicates = append(predicates, machine.UpdatedAtNotIn(i.UpdatedAtNotIn...))
 	}
 	if i.UpdatedAtGT != nil {
@@ -1470,7 +1532,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasSiteWith'", err)
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
 			}
 			with = append(with, p)
 		}
@@ -1488,7 +1550,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		for _, w := range i.HasSkuWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasSkuWith'", err)
+				return nil, insideSkuWhereInput(err, "hasSkuWith")
 			}
 			with = append(with, p)
 		}
@@ -1506,7 +1568,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		for _, w := range i.HasHealthAlertsWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasHealthAlertsWith'", err)
+				return nil, insideHealthAlertWhereInput(err, "hasHealthAlertsWith")
 			}
 			with = append(with, p)
 		}
@@ -1524,7 +1586,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		for _, w := range i.HasTransitionsWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasTransitionsWith'", err)
+				return nil, insideTransitionWhereInput(err, "hasTransitionsWith")
 			}
 			with = append(with, p)
 		}
@@ -1646,6 +1708,9 @@ func (i *SiteWhereInput) Filter(q *SiteQuery) (*SiteQuery, error) {
 	if i == nil {
 		return q, nil
 	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
 	p, err := i.P()
 	if err != nil {
 		if err == ErrEmptySiteWhereInput {
@@ -1659,6 +1724,14 @@ func (i *SiteWhereInput) Filter(q *SiteQuery) (*SiteQuery, error) {
 // ErrEmptySiteWhereInput is returned in case the SiteWhereInput is empty.
 var ErrEmptySiteWhereInput = errors.New("ent: empty predicate SiteWhereInput")
 
+// insideSiteWhereInput says where an empty filter stands.
+func insideSiteWhereInput(err error, field string) error {
+	if err == ErrEmptySiteWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
 // P returns a predicate for filtering sites.
 // An error is returned if the input is empty or invalid.
 func (i *SiteWhereInput) P() (predicate.Site, error) {
@@ -1666,7 +1739,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	if i.Not != nil {
 		p, err := i.Not.P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'not'", err)
+			return nil, insideSiteWhereInput(err, "not")
 		}
 		predicates = append(predicates, site.Not(p))
 	}
@@ -1674,7 +1747,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'or'", err)
+			return nil, insideSiteWhereInput(err, "or")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -1682,7 +1755,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		for _, w := range i.Or {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'or'", err)
+				return nil, insideSiteWhereInput(err, "or")
 			}
 			or = append(or, p)
 		}
@@ -1692,7 +1765,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'and'", err)
+			return nil, insideSiteWhereInput(err, "and")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -1700,7 +1773,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		for _, w := range i.And {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'and'", err)
+				return nil, insideSiteWhereInput(err, "and")
 			}
 			and = append(and, p)
 		}
@@ -1713,10 +1786,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	if i.IDNEQ != nil {
 		predicates = append(predicates, site.IDNEQ(*i.IDNEQ))
 	}
-	if len(i.IDIn) > 0 {
+	if i.IDIn != nil {
 		predicates = append(predicates, site.IDIn(i.IDIn...))
 	}
-	if len(i.IDNotIn) > 0 {
+	if i.IDNotIn != nil {
 		predicates = append(predicates, site.IDNotIn(i.IDNotIn...))
 	}
 	if i.IDGT != nil {
@@ -1743,10 +1816,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	if i.CreatedAtNEQ != nil {
 		predicates = append(predicates, site.CreatedAtNEQ(*i.CreatedAtNEQ))
 	}
-	if len(i.CreatedAtIn) > 0 {
+	if i.CreatedAtIn != nil {
 		predicates = append(predicates, site.CreatedAtIn(i.CreatedAtIn...))
 	}
-	if len(i.CreatedAtNotIn) > 0 {
+	if i.CreatedAtNotIn != nil {
 		predicates = append(predicates, site.CreatedAtNotIn(i.CreatedAtNotIn...))
 	}
 	if i.CreatedAtGT != nil {
@@ -1767,10 +1840,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	if i.NameNEQ != nil {
 		predicates = append(predicates, site.NameNEQ(*i.NameNEQ))
 	}
-	if len(i.NameIn) > 0 {
+	if i.NameIn != nil {
 		predicates = append(predicates, site.NameIn(i.NameIn...))
 	}
-	if len(i.NameNotIn) > 0 {
+	if i.NameNotIn != nil {
 		predicates = append(predicates, site.NameNotIn(i.NameNotIn...))
 	}
 	if i.NameGT != nil {
@@ -1806,10 +1879,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	if i.DescriptionNEQ != nil {
 		predicates = append(predicates, site.DescriptionNEQ(*i.DescriptionNEQ))
 	}
-	if len(i.DescriptionIn) > 0 {
+	if i.DescriptionIn != nil {
 		predicates = append(predicates, site.DescriptionIn(i.DescriptionIn...))
 	}
-	if len(i.DescriptionNotIn) > 0 {
+	if i.DescriptionNotIn != nil {
 		predicates = append(predicates, site.DescriptionNotIn(i.DescriptionNotIn...))
 	}
 	if i.DescriptionGT != nil {
@@ -1845,10 +1918,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	if i.RevisionNEQ != nil {
 		predicates = append(predicates, site.RevisionNEQ(*i.RevisionNEQ))
 	}
-	if len(i.RevisionIn) > 0 {
+	if i.RevisionIn != nil {
 		predicates = append(predicates, site.RevisionIn(i.RevisionIn...))
 	}
-	if len(i.RevisionNotIn) > 0 {
+	if i.RevisionNotIn != nil {
 		predicates = append(predicates, site.RevisionNotIn(i.RevisionNotIn...))
 	}
 	if i.RevisionGT != nil {
@@ -1869,10 +1942,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	if i.UpdatedAtNEQ != nil {
 		predicates = append(predicates, site.UpdatedAtNEQ(*i.UpdatedAtNEQ))
 	}
-	if len(i.UpdatedAtIn) > 0 {
+	if i.UpdatedAtIn != nil {
 		predicates = append(predicates, site.UpdatedAtIn(i.UpdatedAtIn...))
 	}
-	if len(i.UpdatedAtNotIn) > 0 {
+	if i.UpdatedAtNotIn != nil {
 		predicates = append(predicates, site.UpdatedAtNotIn(i.UpdatedAtNotIn...))
 	}
 	if i.UpdatedAtGT != nil {
@@ -1900,7 +1973,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		for _, w := range i.HasSkusWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasSkusWith'", err)
+				return nil, insideSkuWhereInput(err, "hasSkusWith")
 			}
 			with = append(with, p)
 		}
@@ -1918,7 +1991,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		for _, w := range i.HasMachinesWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasMachinesWith'", err)
+				return nil, insideMachineWhereInput(err, "hasMachinesWith")
 			}
 			with = append(with, p)
 		}
@@ -1936,7 +2009,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		for _, w := range i.HasHealthAlertsWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasHealthAlertsWith'", err)
+				return nil, insideHealthAlertWhereInput(err, "hasHealthAlertsWith")
 			}
 			with = append(with, p)
 		}
@@ -1954,7 +2027,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		for _, w := range i.HasTransitionsWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasTransitionsWith'", err)
+				return nil, insideTransitionWhereInput(err, "hasTransitionsWith")
 			}
 			with = append(with, p)
 		}
@@ -2000,19 +2073,19 @@ type SkuWhereInput struct {
 	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
 
 	// "site_id" field predicates.
-	SiteID             *string  `json:"siteID,omitempty"`
-	SiteIDNEQ          *string  `json:"siteIDNEQ,omitempty"`
-	SiteIDIn           []string `json:"siteIDIn,omitempty"`
-	SiteIDNotIn        []string `json:"siteIDNotIn,omitempty"`
-	SiteIDGT           *string  `json:"siteIDGT,omitempty"`
-	SiteIDGTE          *string  `json:"siteIDGTE,omitempty"`
-	SiteIDLT           *string  `json:"siteIDLT,omitempty"`
-	SiteIDLTE          *string  `json:"siteIDLTE,omitempty"`
-	SiteIDContains     *string  `json:"siteIDContains,omitempty"`
-	SiteIDHasPrefix    *string  `json:"siteIDHasPrefix,omitempty"`
-	SiteIDHasSuffix    *string  `json:"siteIDHasSuffix,omitempty"`
-	SiteIDEqualFold    *string  `json:"siteIDEqualFold,omitempty"`
-	SiteIDContainsFold *string  `json:"siteIDContainsFold,omitempty"`
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
 
 	// "name" field predicates.
 	Name             *string  `json:"name,omitempty"`
@@ -2056,8 +2129,8 @@ type SkuWhereInput struct {
 	DeviceTypeContains     *string  `json:"deviceTypeContains,omitempty"`
 	DeviceTypeHasPrefix    *string  `json:"deviceTypeHasPrefix,omitempty"`
 	DeviceTypeHasSuffix    *string  `json:"deviceTypeHasSuffix,omitempty"`
-	DeviceTypeIsNil        bool     `json:"deviceTypeIsNil,omitempty"`
-	DeviceTypeNotNil       bool     `json:"deviceTypeNotNil,omitempty"`
+	DeviceTypeIsNil        *bool    `json:"deviceTypeIsNil,omitempty"`
+	DeviceTypeNotNil       *bool    `json:"deviceTypeNotNil,omitempty"`
 	DeviceTypeEqualFold    *string  `json:"deviceTypeEqualFold,omitempty"`
 	DeviceTypeContainsFold *string  `json:"deviceTypeContainsFold,omitempty"`
 
@@ -2110,6 +2183,9 @@ func (i *SkuWhereInput) Filter(q *SkuQuery) (*SkuQuery, error) {
 	if i == nil {
 		return q, nil
 	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
 	p, err := i.P()
 	if err != nil {
 		if err == ErrEmptySkuWhereInput {
@@ -2123,6 +2199,14 @@ func (i *SkuWhereInput) Filter(q *SkuQuery) (*SkuQuery, error) {
 // ErrEmptySkuWhereInput is returned in case the SkuWhereInput is empty.
 var ErrEmptySkuWhereInput = errors.New("ent: empty predicate SkuWhereInput")
 
+// insideSkuWhereInput says where an empty filter stands.
+func insideSkuWhereInput(err error, field string) error {
+	if err == ErrEmptySkuWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
 // P returns a predicate for filtering skus.
 // An error is returned if the input is empty or invalid.
 func (i *SkuWhereInput) P() (predicate.Sku, error) {
@@ -2130,7 +2214,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.Not != nil {
 		p, err := i.Not.P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'not'", err)
+			return nil, insideSkuWhereInput(err, "not")
 		}
 		predicates = append(predicates, sku.Not(p))
 	}
@@ -2138,7 +2222,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'or'", err)
+			return nil, insideSkuWhereInput(err, "or")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -2146,7 +2230,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		for _, w := range i.Or {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'or'", err)
+				return nil, insideSkuWhereInput(err, "or")
 			}
 			or = append(or, p)
 		}
@@ -2156,7 +2240,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'and'", err)
+			return nil, insideSkuWhereInput(err, "and")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -2164,7 +2248,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		for _, w := range i.And {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'and'", err)
+				return nil, insideSkuWhereInput(err, "and")
 			}
 			and = append(and, p)
 		}
@@ -2177,10 +2261,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.IDNEQ != nil {
 		predicates = append(predicates, sku.IDNEQ(*i.IDNEQ))
 	}
-	if len(i.IDIn) > 0 {
+	if i.IDIn != nil {
 		predicates = append(predicates, sku.IDIn(i.IDIn...))
 	}
-	if len(i.IDNotIn) > 0 {
+	if i.IDNotIn != nil {
 		predicates = append(predicates, sku.IDNotIn(i.IDNotIn...))
 	}
 	if i.IDGT != nil {
@@ -2207,10 +2291,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.CreatedAtNEQ != nil {
 		predicates = append(predicates, sku.CreatedAtNEQ(*i.CreatedAtNEQ))
 	}
-	if len(i.CreatedAtIn) > 0 {
+	if i.CreatedAtIn != nil {
 		predicates = append(predicates, sku.CreatedAtIn(i.CreatedAtIn...))
 	}
-	if len(i.CreatedAtNotIn) > 0 {
+	if i.CreatedAtNotIn != nil {
 		predicates = append(predicates, sku.CreatedAtNotIn(i.CreatedAtNotIn...))
 	}
 	if i.CreatedAtGT != nil {
@@ -2231,10 +2315,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.SiteIDNEQ != nil {
 		predicates = append(predicates, sku.SiteIDNEQ(*i.SiteIDNEQ))
 	}
-	if len(i.SiteIDIn) > 0 {
+	if i.SiteIDIn != nil {
 		predicates = append(predicates, sku.SiteIDIn(i.SiteIDIn...))
 	}
-	if len(i.SiteIDNotIn) > 0 {
+	if i.SiteIDNotIn != nil {
 		predicates = append(predicates, sku.SiteIDNotIn(i.SiteIDNotIn...))
 	}
 	if i.SiteIDGT != nil {
@@ -2270,10 +2354,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.NameNEQ != nil {
 		predicates = append(predicates, sku.NameNEQ(*i.NameNEQ))
 	}
-	if len(i.NameIn) > 0 {
+	if i.NameIn != nil {
 		predicates = append(predicates, sku.NameIn(i.NameIn...))
 	}
-	if len(i.NameNotIn) > 0 {
+	if i.NameNotIn != nil {
 		predicates = append(predicates, sku.NameNotIn(i.NameNotIn...))
 	}
 	if i.NameGT != nil {
@@ -2309,10 +2393,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.DescriptionNEQ != nil {
 		predicates = append(predicates, sku.DescriptionNEQ(*i.DescriptionNEQ))
 	}
-	if len(i.DescriptionIn) > 0 {
+	if i.DescriptionIn != nil {
 		predicates = append(predicates, sku.DescriptionIn(i.DescriptionIn...))
 	}
-	if len(i.DescriptionNotIn) > 0 {
+	if i.DescriptionNotIn != nil {
 		predicates = append(predicates, sku.DescriptionNotIn(i.DescriptionNotIn...))
 	}
 	if i.DescriptionGT != nil {
@@ -2348,10 +2432,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.DeviceTypeNEQ != nil {
 		predicates = append(predicates, sku.DeviceTypeNEQ(*i.DeviceTypeNEQ))
 	}
-	if len(i.DeviceTypeIn) > 0 {
+	if i.DeviceTypeIn != nil {
 		predicates = append(predicates, sku.DeviceTypeIn(i.DeviceTypeIn...))
 	}
-	if len(i.DeviceTypeNotIn) > 0 {
+	if i.DeviceTypeNotIn != nil {
 		predicates = append(predicates, sku.DeviceTypeNotIn(i.DeviceTypeNotIn...))
 	}
 	if i.DeviceTypeGT != nil {
@@ -2375,11 +2459,19 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.DeviceTypeHasSuffix != nil {
 		predicates = append(predicates, sku.DeviceTypeHasSuffix(*i.DeviceTypeHasSuffix))
 	}
-	if i.DeviceTypeIsNil {
-		predicates = append(predicates, sku.DeviceTypeIsNil())
+	if i.DeviceTypeIsNil != nil {
+		if *i.DeviceTypeIsNil {
+			predicates = append(predicates, sku.DeviceTypeIsNil())
+		} else {
+			predicates = append(predicates, sku.DeviceTypeNotNil())
+		}
 	}
-	if i.DeviceTypeNotNil {
-		predicates = append(predicates, sku.DeviceTypeNotNil())
+	if i.DeviceTypeNotNil != nil {
+		if *i.DeviceTypeNotNil {
+			predicates = append(predicates, sku.DeviceTypeNotNil())
+		} else {
+			predicates = append(predicates, sku.DeviceTypeIsNil())
+		}
 	}
 	if i.DeviceTypeEqualFold != nil {
 		predicates = append(predicates, sku.DeviceTypeEqualFold(*i.DeviceTypeEqualFold))
@@ -2393,10 +2485,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.SchemaVersionNEQ != nil {
 		predicates = append(predicates, sku.SchemaVersionNEQ(*i.SchemaVersionNEQ))
 	}
-	if len(i.SchemaVersionIn) > 0 {
+	if i.SchemaVersionIn != nil {
 		predicates = append(predicates, sku.SchemaVersionIn(i.SchemaVersionIn...))
 	}
-	if len(i.SchemaVersionNotIn) > 0 {
+	if i.SchemaVersionNotIn != nil {
 		predicates = append(predicates, sku.SchemaVersionNotIn(i.SchemaVersionNotIn...))
 	}
 	if i.SchemaVersionGT != nil {
@@ -2417,10 +2509,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.RevisionNEQ != nil {
 		predicates = append(predicates, sku.RevisionNEQ(*i.RevisionNEQ))
 	}
-	if len(i.RevisionIn) > 0 {
+	if i.RevisionIn != nil {
 		predicates = append(predicates, sku.RevisionIn(i.RevisionIn...))
 	}
-	if len(i.RevisionNotIn) > 0 {
+	if i.RevisionNotIn != nil {
 		predicates = append(predicates, sku.RevisionNotIn(i.RevisionNotIn...))
 	}
 	if i.RevisionGT != nil {
@@ -2441,10 +2533,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	if i.UpdatedAtNEQ != nil {
 		predicates = append(predicates, sku.UpdatedAtNEQ(*i.UpdatedAtNEQ))
 	}
-	if len(i.UpdatedAtIn) > 0 {
+	if i.UpdatedAtIn != nil {
 		predicates = append(predicates, sku.UpdatedAtIn(i.UpdatedAtIn...))
 	}
-	if len(i.UpdatedAtNotIn) > 0 {
+	if i.UpdatedAtNotIn != nil {
 		predicates = append(predicates, sku.UpdatedAtNotIn(i.UpdatedAtNotIn...))
 	}
 	if i.UpdatedAtGT != nil {
@@ -2472,7 +2564,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasSiteWith'", err)
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
 			}
 			with = append(with, p)
 		}
@@ -2490,7 +2582,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		for _, w := range i.HasMachinesWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasMachinesWith'", err)
+				return nil, insideMachineWhereInput(err, "hasMachinesWith")
 			}
 			with = append(with, p)
 		}
@@ -2557,38 +2649,38 @@ type TokenWhereInput struct {
 	RoleNotIn []fleet.Role `json:"roleNotIn,omitempty"`
 
 	// "machine_id" field predicates.
-	MachineID             *string  `json:"machineID,omitempty"`
-	MachineIDNEQ          *string  `json:"machineIDNEQ,omitempty"`
-	MachineIDIn           []string `json:"machineIDIn,omitempty"`
-	MachineIDNotIn        []string `json:"machineIDNotIn,omitempty"`
-	MachineIDGT           *string  `json:"machineIDGT,omitempty"`
-	MachineIDGTE          *string  `json:"machineIDGTE,omitempty"`
-	MachineIDLT           *string  `json:"machineIDLT,omitempty"`
-	MachineIDLTE          *string  `json:"machineIDLTE,omitempty"`
-	MachineIDContains     *string  `json:"machineIDContains,omitempty"`
-	MachineIDHasPrefix    *string  `json:"machineIDHasPrefix,omitempty"`
-	MachineIDHasSuffix    *string  `json:"machineIDHasSuffix,omitempty"`
-	MachineIDIsNil        bool     `json:"machineIDIsNil,omitempty"`
-	MachineIDNotNil       bool     `json:"machineIDNotNil,omitempty"`
-	MachineIDEqualFold    *string  `json:"machineIDEqualFold,omitempty"`
-	MachineIDContainsFold *string  `json:"machineIDContainsFold,omitempty"`
+	MachineID             *string  `json:"machineId,omitempty"`
+	MachineIDNEQ          *string  `json:"machineIdNEQ,omitempty"`
+	MachineIDIn           []string `json:"machineIdIn,omitempty"`
+	MachineIDNotIn        []string `json:"machineIdNotIn,omitempty"`
+	MachineIDGT           *string  `json:"machineIdGT,omitempty"`
+	MachineIDGTE          *string  `json:"machineIdGTE,omitempty"`
+	MachineIDLT           *string  `json:"machineIdLT,omitempty"`
+	MachineIDLTE          *string  `json:"machineIdLTE,omitempty"`
+	MachineIDContains     *string  `json:"machineIdContains,omitempty"`
+	MachineIDHasPrefix    *string  `json:"machineIdHasPrefix,omitempty"`
+	MachineIDHasSuffix    *string  `json:"machineIdHasSuffix,omitempty"`
+	MachineIDIsNil        *bool    `json:"machineIdIsNil,omitempty"`
+	MachineIDNotNil       *bool    `json:"machineIdNotNil,omitempty"`
+	MachineIDEqualFold    *string  `json:"machineIdEqualFold,omitempty"`
+	MachineIDContainsFold *string  `json:"machineIdContainsFold,omitempty"`
 
 	// "bmc_mac_address" field predicates.
-	BmcMACAddress             *string  `json:"bmcMACAddress,omitempty"`
-	BmcMACAddressNEQ          *string  `json:"bmcMACAddressNEQ,omitempty"`
-	BmcMACAddressIn           []string `json:"bmcMACAddressIn,omitempty"`
-	BmcMACAddressNotIn        []string `json:"bmcMACAddressNotIn,omitempty"`
-	BmcMACAddressGT           *string  `json:"bmcMACAddressGT,omitempty"`
-	BmcMACAddressGTE          *string  `json:"bmcMACAddressGTE,omitempty"`
-	BmcMACAddressLT           *string  `json:"bmcMACAddressLT,omitempty"`
-	BmcMACAddressLTE          *string  `json:"bmcMACAddressLTE,omitempty"`
-	BmcMACAddressContains     *string  `json:"bmcMACAddressContains,omitempty"`
-	BmcMACAddressHasPrefix    *string  `json:"bmcMACAddressHasPrefix,omitempty"`
-	BmcMACAddressHasSuffix    *string  `json:"bmcMACAddressHasSuffix,omitempty"`
-	BmcMACAddressIsNil        bool     `json:"bmcMACAddressIsNil,omitempty"`
-	BmcMACAddressNotNil       bool     `json:"bmcMACAddressNotNil,omitempty"`
-	BmcMACAddressEqualFold    *string  `json:"bmcMACAddressEqualFold,omitempty"`
-	BmcMACAddressContainsFold *string  `json:"bmcMACAddressContainsFold,omitempty"`
+	BmcMACAddress             *string  `json:"bmcMacAddress,omitempty"`
+	BmcMACAddressNEQ          *string  `json:"bmcMacAddressNEQ,omitempty"`
+	BmcMACAddressIn           []string `json:"bmcMacAddressIn,omitempty"`
+	BmcMACAddressNotIn        []string `json:"bmcMacAddressNotIn,omitempty"`
+	BmcMACAddressGT           *string  `json:"bmcMacAddressGT,omitempty"`
+	BmcMACAddressGTE          *string  `json:"bmcMacAddressGTE,omitempty"`
+	BmcMACAddressLT           *string  `json:"bmcMacAddressLT,omitempty"`
+	BmcMACAddressLTE          *string  `json:"bmcMacAddressLTE,omitempty"`
+	BmcMACAddressContains     *string  `json:"bmcMacAddressContains,omitempty"`
+	BmcMACAddressHasPrefix    *string  `json:"bmcMacAddressHasPrefix,omitempty"`
+	BmcMACAddressHasSuffix    *string  `json:"bmcMacAddressHasSuffix,omitempty"`
+	BmcMACAddressIsNil        *bool    `json:"bmcMacAddressIsNil,omitempty"`
+	BmcMACAddressNotNil       *bool    `json:"bmcMacAddressNotNil,omitempty"`
+	BmcMACAddressEqualFold    *string  `json:"bmcMacAddressEqualFold,omitempty"`
+	BmcMACAddressContainsFold *string  `json:"bmcMacAddressContainsFold,omitempty"`
 
 	// "expires_at" field predicates.
 	ExpiresAt       *time.Time  `json:"expiresAt,omitempty"`
@@ -2599,8 +2691,8 @@ type TokenWhereInput struct {
 	ExpiresAtGTE    *time.Time  `json:"expiresAtGTE,omitempty"`
 	ExpiresAtLT     *time.Time  `json:"expiresAtLT,omitempty"`
 	ExpiresAtLTE    *time.Time  `json:"expiresAtLTE,omitempty"`
-	ExpiresAtIsNil  bool        `json:"expiresAtIsNil,omitempty"`
-	ExpiresAtNotNil bool        `json:"expiresAtNotNil,omitempty"`
+	ExpiresAtIsNil  *bool       `json:"expiresAtIsNil,omitempty"`
+	ExpiresAtNotNil *bool       `json:"expiresAtNotNil,omitempty"`
 
 	// "revoked_at" field predicates.
 	RevokedAt       *time.Time  `json:"revokedAt,omitempty"`
@@ -2611,8 +2703,8 @@ type TokenWhereInput struct {
 	RevokedAtGTE    *time.Time  `json:"revokedAtGTE,omitempty"`
 	RevokedAtLT     *time.Time  `json:"revokedAtLT,omitempty"`
 	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
-	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
-	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
+	RevokedAtIsNil  *bool       `json:"revokedAtIsNil,omitempty"`
+	RevokedAtNotNil *bool       `json:"revokedAtNotNil,omitempty"`
 
 	// "issued_by" field predicates.
 	IssuedBy             *string  `json:"issuedBy,omitempty"`
@@ -2638,8 +2730,8 @@ type TokenWhereInput struct {
 	LastUsedAtGTE    *time.Time  `json:"lastUsedAtGTE,omitempty"`
 	LastUsedAtLT     *time.Time  `json:"lastUsedAtLT,omitempty"`
 	LastUsedAtLTE    *time.Time  `json:"lastUsedAtLTE,omitempty"`
-	LastUsedAtIsNil  bool        `json:"lastUsedAtIsNil,omitempty"`
-	LastUsedAtNotNil bool        `json:"lastUsedAtNotNil,omitempty"`
+	LastUsedAtIsNil  *bool       `json:"lastUsedAtIsNil,omitempty"`
+	LastUsedAtNotNil *bool       `json:"lastUsedAtNotNil,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -2651,6 +2743,9 @@ func (i *TokenWhereInput) AddPredicates(predicates ...predicate.Token) {
 func (i *TokenWhereInput) Filter(q *TokenQuery) (*TokenQuery, error) {
 	if i == nil {
 		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
 	}
 	p, err := i.P()
 	if err != nil {
@@ -2665,6 +2760,14 @@ func (i *TokenWhereInput) Filter(q *TokenQuery) (*TokenQuery, error) {
 // ErrEmptyTokenWhereInput is returned in case the TokenWhereInput is empty.
 var ErrEmptyTokenWhereInput = errors.New("ent: empty predicate TokenWhereInput")
 
+// insideTokenWhereInput says where an empty filter stands.
+func insideTokenWhereInput(err error, field string) error {
+	if err == ErrEmptyTokenWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
 // P returns a predicate for filtering tokens.
 // An error is returned if the input is empty or invalid.
 func (i *TokenWhereInput) P() (predicate.Token, error) {
@@ -2672,7 +2775,7 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.Not != nil {
 		p, err := i.Not.P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'not'", err)
+			return nil, insideTokenWhereInput(err, "not")
 		}
 		predicates = append(predicates, token.Not(p))
 	}
@@ -2680,7 +2783,7 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'or'", err)
+			return nil, insideTokenWhereInput(err, "or")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -2688,7 +2791,7 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 		for _, w := range i.Or {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'or'", err)
+				return nil, insideTokenWhereInput(err, "or")
 			}
 			or = append(or, p)
 		}
@@ -2698,7 +2801,7 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'and'", err)
+			return nil, insideTokenWhereInput(err, "and")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -2706,7 +2809,7 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 		for _, w := range i.And {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'and'", err)
+				return nil, insideTokenWhereInput(err, "and")
 			}
 			and = append(and, p)
 		}
@@ -2719,10 +2822,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.IDNEQ != nil {
 		predicates = append(predicates, token.IDNEQ(*i.IDNEQ))
 	}
-	if len(i.IDIn) > 0 {
+	if i.IDIn != nil {
 		predicates = append(predicates, token.IDIn(i.IDIn...))
 	}
-	if len(i.IDNotIn) > 0 {
+	if i.IDNotIn != nil {
 		predicates = append(predicates, token.IDNotIn(i.IDNotIn...))
 	}
 	if i.IDGT != nil {
@@ -2749,10 +2852,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.CreatedAtNEQ != nil {
 		predicates = append(predicates, token.CreatedAtNEQ(*i.CreatedAtNEQ))
 	}
-	if len(i.CreatedAtIn) > 0 {
+	if i.CreatedAtIn != nil {
 		predicates = append(predicates, token.CreatedAtIn(i.CreatedAtIn...))
 	}
-	if len(i.CreatedAtNotIn) > 0 {
+	if i.CreatedAtNotIn != nil {
 		predicates = append(predicates, token.CreatedAtNotIn(i.CreatedAtNotIn...))
 	}
 	if i.CreatedAtGT != nil {
@@ -2773,10 +2876,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.NameNEQ != nil {
 		predicates = append(predicates, token.NameNEQ(*i.NameNEQ))
 	}
-	if len(i.NameIn) > 0 {
+	if i.NameIn != nil {
 		predicates = append(predicates, token.NameIn(i.NameIn...))
 	}
-	if len(i.NameNotIn) > 0 {
+	if i.NameNotIn != nil {
 		predicates = append(predicates, token.NameNotIn(i.NameNotIn...))
 	}
 	if i.NameGT != nil {
@@ -2812,10 +2915,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.RoleNEQ != nil {
 		predicates = append(predicates, token.RoleNEQ(*i.RoleNEQ))
 	}
-	if len(i.RoleIn) > 0 {
+	if i.RoleIn != nil {
 		predicates = append(predicates, token.RoleIn(i.RoleIn...))
 	}
-	if len(i.RoleNotIn) > 0 {
+	if i.RoleNotIn != nil {
 		predicates = append(predicates, token.RoleNotIn(i.RoleNotIn...))
 	}
 	if i.MachineID != nil {
@@ -2824,10 +2927,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.MachineIDNEQ != nil {
 		predicates = append(predicates, token.MachineIDNEQ(*i.MachineIDNEQ))
 	}
-	if len(i.MachineIDIn) > 0 {
+	if i.MachineIDIn != nil {
 		predicates = append(predicates, token.MachineIDIn(i.MachineIDIn...))
 	}
-	if len(i.MachineIDNotIn) > 0 {
+	if i.MachineIDNotIn != nil {
 		predicates = append(predicates, token.MachineIDNotIn(i.MachineIDNotIn...))
 	}
 	if i.MachineIDGT != nil {
@@ -2851,11 +2954,19 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.MachineIDHasSuffix != nil {
 		predicates = append(predicates, token.MachineIDHasSuffix(*i.MachineIDHasSuffix))
 	}
-	if i.MachineIDIsNil {
-		predicates = append(predicates, token.MachineIDIsNil())
+	if i.MachineIDIsNil != nil {
+		if *i.MachineIDIsNil {
+			predicates = append(predicates, token.MachineIDIsNil())
+		} else {
+			predicates = append(predicates, token.MachineIDNotNil())
+		}
 	}
-	if i.MachineIDNotNil {
-		predicates = append(predicates, token.MachineIDNotNil())
+	if i.MachineIDNotNil != nil {
+		if *i.MachineIDNotNil {
+			predicates = append(predicates, token.MachineIDNotNil())
+		} else {
+			predicates = append(predicates, token.MachineIDIsNil())
+		}
 	}
 	if i.MachineIDEqualFold != nil {
 		predicates = append(predicates, token.MachineIDEqualFold(*i.MachineIDEqualFold))
@@ -2869,10 +2980,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.BmcMACAddressNEQ != nil {
 		predicates = append(predicates, token.BmcMACAddressNEQ(*i.BmcMACAddressNEQ))
 	}
-	if len(i.BmcMACAddressIn) > 0 {
+	if i.BmcMACAddressIn != nil {
 		predicates = append(predicates, token.BmcMACAddressIn(i.BmcMACAddressIn...))
 	}
-	if len(i.BmcMACAddressNotIn) > 0 {
+	if i.BmcMACAddressNotIn != nil {
 		predicates = append(predicates, token.BmcMACAddressNotIn(i.BmcMACAddressNotIn...))
 	}
 	if i.BmcMACAddressGT != nil {
@@ -2896,11 +3007,19 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.BmcMACAddressHasSuffix != nil {
 		predicates = append(predicates, token.BmcMACAddressHasSuffix(*i.BmcMACAddressHasSuffix))
 	}
-	if i.BmcMACAddressIsNil {
-		predicates = append(predicates, token.BmcMACAddressIsNil())
+	if i.BmcMACAddressIsNil != nil {
+		if *i.BmcMACAddressIsNil {
+			predicates = append(predicates, token.BmcMACAddressIsNil())
+		} else {
+			predicates = append(predicates, token.BmcMACAddressNotNil())
+		}
 	}
-	if i.BmcMACAddressNotNil {
-		predicates = append(predicates, token.BmcMACAddressNotNil())
+	if i.BmcMACAddressNotNil != nil {
+		if *i.BmcMACAddressNotNil {
+			predicates = append(predicates, token.BmcMACAddressNotNil())
+		} else {
+			predicates = append(predicates, token.BmcMACAddressIsNil())
+		}
 	}
 	if i.BmcMACAddressEqualFold != nil {
 		predicates = append(predicates, token.BmcMACAddressEqualFold(*i.BmcMACAddressEqualFold))
@@ -2914,10 +3033,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.ExpiresAtNEQ != nil {
 		predicates = append(predicates, token.ExpiresAtNEQ(*i.ExpiresAtNEQ))
 	}
-	if len(i.ExpiresAtIn) > 0 {
+	if i.ExpiresAtIn != nil {
 		predicates = append(predicates, token.ExpiresAtIn(i.ExpiresAtIn...))
 	}
-	if len(i.ExpiresAtNotIn) > 0 {
+	if i.ExpiresAtNotIn != nil {
 		predicates = append(predicates, token.ExpiresAtNotIn(i.ExpiresAtNotIn...))
 	}
 	if i.ExpiresAtGT != nil {
@@ -2932,11 +3051,19 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.ExpiresAtLTE != nil {
 		predicates = append(predicates, token.ExpiresAtLTE(*i.ExpiresAtLTE))
 	}
-	if i.ExpiresAtIsNil {
-		predicates = append(predicates, token.ExpiresAtIsNil())
+	if i.ExpiresAtIsNil != nil {
+		if *i.ExpiresAtIsNil {
+			predicates = append(predicates, token.ExpiresAtIsNil())
+		} else {
+			predicates = append(predicates, token.ExpiresAtNotNil())
+		}
 	}
-	if i.ExpiresAtNotNil {
-		predicates = append(predicates, token.ExpiresAtNotNil())
+	if i.ExpiresAtNotNil != nil {
+		if *i.ExpiresAtNotNil {
+			predicates = append(predicates, token.ExpiresAtNotNil())
+		} else {
+			predicates = append(predicates, token.ExpiresAtIsNil())
+		}
 	}
 	if i.RevokedAt != nil {
 		predicates = append(predicates, token.RevokedAtEQ(*i.RevokedAt))
@@ -2944,10 +3071,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.RevokedAtNEQ != nil {
 		predicates = append(predicates, token.RevokedAtNEQ(*i.RevokedAtNEQ))
 	}
-	if len(i.RevokedAtIn) > 0 {
+	if i.RevokedAtIn != nil {
 		predicates = append(predicates, token.RevokedAtIn(i.RevokedAtIn...))
 	}
-	if len(i.RevokedAtNotIn) > 0 {
+	if i.RevokedAtNotIn != nil {
 		predicates = append(predicates, token.RevokedAtNotIn(i.RevokedAtNotIn...))
 	}
 	if i.RevokedAtGT != nil {
@@ -2962,11 +3089,19 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.RevokedAtLTE != nil {
 		predicates = append(predicates, token.RevokedAtLTE(*i.RevokedAtLTE))
 	}
-	if i.RevokedAtIsNil {
-		predicates = append(predicates, token.RevokedAtIsNil())
+	if i.RevokedAtIsNil != nil {
+		if *i.RevokedAtIsNil {
+			predicates = append(predicates, token.RevokedAtIsNil())
+		} else {
+			predicates = append(predicates, token.RevokedAtNotNil())
+		}
 	}
-	if i.RevokedAtNotNil {
-		predicates = append(predicates, token.RevokedAtNotNil())
+	if i.RevokedAtNotNil != nil {
+		if *i.RevokedAtNotNil {
+			predicates = append(predicates, token.RevokedAtNotNil())
+		} else {
+			predicates = append(predicates, token.RevokedAtIsNil())
+		}
 	}
 	if i.IssuedBy != nil {
 		predicates = append(predicates, token.IssuedByEQ(*i.IssuedBy))
@@ -2974,10 +3109,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.IssuedByNEQ != nil {
 		predicates = append(predicates, token.IssuedByNEQ(*i.IssuedByNEQ))
 	}
-	if len(i.IssuedByIn) > 0 {
+	if i.IssuedByIn != nil {
 		predicates = append(predicates, token.IssuedByIn(i.IssuedByIn...))
 	}
-	if len(i.IssuedByNotIn) > 0 {
+	if i.IssuedByNotIn != nil {
 		predicates = append(predicates, token.IssuedByNotIn(i.IssuedByNotIn...))
 	}
 	if i.IssuedByGT != nil {
@@ -3013,10 +3148,10 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.LastUsedAtNEQ != nil {
 		predicates = append(predicates, token.LastUsedAtNEQ(*i.LastUsedAtNEQ))
 	}
-	if len(i.LastUsedAtIn) > 0 {
+	if i.LastUsedAtIn != nil {
 		predicates = append(predicates, token.LastUsedAtIn(i.LastUsedAtIn...))
 	}
-	if len(i.LastUsedAtNotIn) > 0 {
+	if i.LastUsedAtNotIn != nil {
 		predicates = append(predicates, token.LastUsedAtNotIn(i.LastUsedAtNotIn...))
 	}
 	if i.LastUsedAtGT != nil {
@@ -3031,11 +3166,19 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 	if i.LastUsedAtLTE != nil {
 		predicates = append(predicates, token.LastUsedAtLTE(*i.LastUsedAtLTE))
 	}
-	if i.LastUsedAtIsNil {
-		predicates = append(predicates, token.LastUsedAtIsNil())
+	if i.LastUsedAtIsNil != nil {
+		if *i.LastUsedAtIsNil {
+			predicates = append(predicates, token.LastUsedAtIsNil())
+		} else {
+			predicates = append(predicates, token.LastUsedAtNotNil())
+		}
 	}
-	if i.LastUsedAtNotNil {
-		predicates = append(predicates, token.LastUsedAtNotNil())
+	if i.LastUsedAtNotNil != nil {
+		if *i.LastUsedAtNotNil {
+			predicates = append(predicates, token.LastUsedAtNotNil())
+		} else {
+			predicates = append(predicates, token.LastUsedAtIsNil())
+		}
 	}
 
 	switch len(predicates) {
@@ -3068,21 +3211,21 @@ type TransitionWhereInput struct {
 	IDContainsFold *string  `json:"idContainsFold,omitempty"`
 
 	// "site_id" field predicates.
-	SiteID             *string  `json:"siteID,omitempty"`
-	SiteIDNEQ          *string  `json:"siteIDNEQ,omitempty"`
-	SiteIDIn           []string `json:"siteIDIn,omitempty"`
-	SiteIDNotIn        []string `json:"siteIDNotIn,omitempty"`
-	SiteIDGT           *string  `json:"siteIDGT,omitempty"`
-	SiteIDGTE          *string  `json:"siteIDGTE,omitempty"`
-	SiteIDLT           *string  `json:"siteIDLT,omitempty"`
-	SiteIDLTE          *string  `json:"siteIDLTE,omitempty"`
-	SiteIDContains     *string  `json:"siteIDContains,omitempty"`
-	SiteIDHasPrefix    *string  `json:"siteIDHasPrefix,omitempty"`
-	SiteIDHasSuffix    *string  `json:"siteIDHasSuffix,omitempty"`
-	SiteIDIsNil        bool     `json:"siteIDIsNil,omitempty"`
-	SiteIDNotNil       bool     `json:"siteIDNotNil,omitempty"`
-	SiteIDEqualFold    *string  `json:"siteIDEqualFold,omitempty"`
-	SiteIDContainsFold *string  `json:"siteIDContainsFold,omitempty"`
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDIsNil        *bool    `json:"siteIdIsNil,omitempty"`
+	SiteIDNotNil       *bool    `json:"siteIdNotNil,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
 
 	// "subject_type" field predicates.
 	SubjectType      *fleet.SubjectType  `json:"subjectType,omitempty"`
@@ -3091,19 +3234,19 @@ type TransitionWhereInput struct {
 	SubjectTypeNotIn []fleet.SubjectType `json:"subjectTypeNotIn,omitempty"`
 
 	// "subject_id" field predicates.
-	SubjectID             *string  `json:"subjectID,omitempty"`
-	SubjectIDNEQ          *string  `json:"subjectIDNEQ,omitempty"`
-	SubjectIDIn           []string `json:"subjectIDIn,omitempty"`
-	SubjectIDNotIn        []string `json:"subjectIDNotIn,omitempty"`
-	SubjectIDGT           *string  `json:"subjectIDGT,omitempty"`
-	SubjectIDGTE          *string  `json:"subjectIDGTE,omitempty"`
-	SubjectIDLT           *string  `json:"subjectIDLT,omitempty"`
-	SubjectIDLTE          *string  `json:"subjectIDLTE,omitempty"`
-	SubjectIDContains     *string  `json:"subjectIDContains,omitempty"`
-	SubjectIDHasPrefix    *string  `json:"subjectIDHasPrefix,omitempty"`
-	SubjectIDHasSuffix    *string  `json:"subjectIDHasSuffix,omitempty"`
-	SubjectIDEqualFold    *string  `json:"subjectIDEqualFold,omitempty"`
-	SubjectIDContainsFold *string  `json:"subjectIDContainsFold,omitempty"`
+	SubjectID             *string  `json:"subjectId,omitempty"`
+	SubjectIDNEQ          *string  `json:"subjectIdNEQ,omitempty"`
+	SubjectIDIn           []string `json:"subjectIdIn,omitempty"`
+	SubjectIDNotIn        []string `json:"subjectIdNotIn,omitempty"`
+	SubjectIDGT           *string  `json:"subjectIdGT,omitempty"`
+	SubjectIDGTE          *string  `json:"subjectIdGTE,omitempty"`
+	SubjectIDLT           *string  `json:"subjectIdLT,omitempty"`
+	SubjectIDLTE          *string  `json:"subjectIdLTE,omitempty"`
+	SubjectIDContains     *string  `json:"subjectIdContains,omitempty"`
+	SubjectIDHasPrefix    *string  `json:"subjectIdHasPrefix,omitempty"`
+	SubjectIDHasSuffix    *string  `json:"subjectIdHasSuffix,omitempty"`
+	SubjectIDEqualFold    *string  `json:"subjectIdEqualFold,omitempty"`
+	SubjectIDContainsFold *string  `json:"subjectIdContainsFold,omitempty"`
 
 	// "sequence" field predicates.
 	Sequence      *int  `json:"sequence,omitempty"`
@@ -3116,21 +3259,21 @@ type TransitionWhereInput struct {
 	SequenceLTE   *int  `json:"sequenceLTE,omitempty"`
 
 	// "machine_id" field predicates.
-	MachineID             *string  `json:"machineID,omitempty"`
-	MachineIDNEQ          *string  `json:"machineIDNEQ,omitempty"`
-	MachineIDIn           []string `json:"machineIDIn,omitempty"`
-	MachineIDNotIn        []string `json:"machineIDNotIn,omitempty"`
-	MachineIDGT           *string  `json:"machineIDGT,omitempty"`
-	MachineIDGTE          *string  `json:"machineIDGTE,omitempty"`
-	MachineIDLT           *string  `json:"machineIDLT,omitempty"`
-	MachineIDLTE          *string  `json:"machineIDLTE,omitempty"`
-	MachineIDContains     *string  `json:"machineIDContains,omitempty"`
-	MachineIDHasPrefix    *string  `json:"machineIDHasPrefix,omitempty"`
-	MachineIDHasSuffix    *string  `json:"machineIDHasSuffix,omitempty"`
-	MachineIDIsNil        bool     `json:"machineIDIsNil,omitempty"`
-	MachineIDNotNil       bool     `json:"machineIDNotNil,omitempty"`
-	MachineIDEqualFold    *string  `json:"machineIDEqualFold,omitempty"`
-	MachineIDContainsFold *string  `json:"machineIDContainsFold,omitempty"`
+	MachineID             *string  `json:"machineId,omitempty"`
+	MachineIDNEQ          *string  `json:"machineIdNEQ,omitempty"`
+	MachineIDIn           []string `json:"machineIdIn,omitempty"`
+	MachineIDNotIn        []string `json:"machineIdNotIn,omitempty"`
+	MachineIDGT           *string  `json:"machineIdGT,omitempty"`
+	MachineIDGTE          *string  `json:"machineIdGTE,omitempty"`
+	MachineIDLT           *string  `json:"machineIdLT,omitempty"`
+	MachineIDLTE          *string  `json:"machineIdLTE,omitempty"`
+	MachineIDContains     *string  `json:"machineIdContains,omitempty"`
+	MachineIDHasPrefix    *string  `json:"machineIdHasPrefix,omitempty"`
+	MachineIDHasSuffix    *string  `json:"machineIdHasSuffix,omitempty"`
+	MachineIDIsNil        *bool    `json:"machineIdIsNil,omitempty"`
+	MachineIDNotNil       *bool    `json:"machineIdNotNil,omitempty"`
+	MachineIDEqualFold    *string  `json:"machineIdEqualFold,omitempty"`
+	MachineIDContainsFold *string  `json:"machineIdContainsFold,omitempty"`
 
 	// "from_state" field predicates.
 	FromState             *string  `json:"fromState,omitempty"`
@@ -3144,8 +3287,8 @@ type TransitionWhereInput struct {
 	FromStateContains     *string  `json:"fromStateContains,omitempty"`
 	FromStateHasPrefix    *string  `json:"fromStateHasPrefix,omitempty"`
 	FromStateHasSuffix    *string  `json:"fromStateHasSuffix,omitempty"`
-	FromStateIsNil        bool     `json:"fromStateIsNil,omitempty"`
-	FromStateNotNil       bool     `json:"fromStateNotNil,omitempty"`
+	FromStateIsNil        *bool    `json:"fromStateIsNil,omitempty"`
+	FromStateNotNil       *bool    `json:"fromStateNotNil,omitempty"`
 	FromStateEqualFold    *string  `json:"fromStateEqualFold,omitempty"`
 	FromStateContainsFold *string  `json:"fromStateContainsFold,omitempty"`
 
@@ -3161,8 +3304,8 @@ type TransitionWhereInput struct {
 	ToStateContains     *string  `json:"toStateContains,omitempty"`
 	ToStateHasPrefix    *string  `json:"toStateHasPrefix,omitempty"`
 	ToStateHasSuffix    *string  `json:"toStateHasSuffix,omitempty"`
-	ToStateIsNil        bool     `json:"toStateIsNil,omitempty"`
-	ToStateNotNil       bool     `json:"toStateNotNil,omitempty"`
+	ToStateIsNil        *bool    `json:"toStateIsNil,omitempty"`
+	ToStateNotNil       *bool    `json:"toStateNotNil,omitempty"`
 	ToStateEqualFold    *string  `json:"toStateEqualFold,omitempty"`
 	ToStateContainsFold *string  `json:"toStateContainsFold,omitempty"`
 
@@ -3240,6 +3383,9 @@ func (i *TransitionWhereInput) Filter(q *TransitionQuery) (*TransitionQuery, err
 	if i == nil {
 		return q, nil
 	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
 	p, err := i.P()
 	if err != nil {
 		if err == ErrEmptyTransitionWhereInput {
@@ -3253,6 +3399,14 @@ func (i *TransitionWhereInput) Filter(q *TransitionQuery) (*TransitionQuery, err
 // ErrEmptyTransitionWhereInput is returned in case the TransitionWhereInput is empty.
 var ErrEmptyTransitionWhereInput = errors.New("ent: empty predicate TransitionWhereInput")
 
+// insideTransitionWhereInput says where an empty filter stands.
+func insideTransitionWhereInput(err error, field string) error {
+	if err == ErrEmptyTransitionWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
 // P returns a predicate for filtering transitions.
 // An error is returned if the input is empty or invalid.
 func (i *TransitionWhereInput) P() (predicate.Transition, error) {
@@ -3260,7 +3414,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.Not != nil {
 		p, err := i.Not.P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'not'", err)
+			return nil, insideTransitionWhereInput(err, "not")
 		}
 		predicates = append(predicates, transition.Not(p))
 	}
@@ -3268,7 +3422,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'or'", err)
+			return nil, insideTransitionWhereInput(err, "or")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -3276,7 +3430,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		for _, w := range i.Or {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'or'", err)
+				return nil, insideTransitionWhereInput(err, "or")
 			}
 			or = append(or, p)
 		}
@@ -3286,7 +3440,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
-			return nil, fmt.Errorf("%w: field 'and'", err)
+			return nil, insideTransitionWhereInput(err, "and")
 		}
 		predicates = append(predicates, p)
 	case n > 1:
@@ -3294,7 +3448,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		for _, w := range i.And {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'and'", err)
+				return nil, insideTransitionWhereInput(err, "and")
 			}
 			and = append(and, p)
 		}
@@ -3307,10 +3461,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.IDNEQ != nil {
 		predicates = append(predicates, transition.IDNEQ(*i.IDNEQ))
 	}
-	if len(i.IDIn) > 0 {
+	if i.IDIn != nil {
 		predicates = append(predicates, transition.IDIn(i.IDIn...))
 	}
-	if len(i.IDNotIn) > 0 {
+	if i.IDNotIn != nil {
 		predicates = append(predicates, transition.IDNotIn(i.IDNotIn...))
 	}
 	if i.IDGT != nil {
@@ -3337,10 +3491,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.SiteIDNEQ != nil {
 		predicates = append(predicates, transition.SiteIDNEQ(*i.SiteIDNEQ))
 	}
-	if len(i.SiteIDIn) > 0 {
+	if i.SiteIDIn != nil {
 		predicates = append(predicates, transition.SiteIDIn(i.SiteIDIn...))
 	}
-	if len(i.SiteIDNotIn) > 0 {
+	if i.SiteIDNotIn != nil {
 		predicates = append(predicates, transition.SiteIDNotIn(i.SiteIDNotIn...))
 	}
 	if i.SiteIDGT != nil {
@@ -3364,11 +3518,19 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.SiteIDHasSuffix != nil {
 		predicates = append(predicates, transition.SiteIDHasSuffix(*i.SiteIDHasSuffix))
 	}
-	if i.SiteIDIsNil {
-		predicates = append(predicates, transition.SiteIDIsNil())
+	if i.SiteIDIsNil != nil {
+		if *i.SiteIDIsNil {
+			predicates = append(predicates, transition.SiteIDIsNil())
+		} else {
+			predicates = append(predicates, transition.SiteIDNotNil())
+		}
 	}
-	if i.SiteIDNotNil {
-		predicates = append(predicates, transition.SiteIDNotNil())
+	if i.SiteIDNotNil != nil {
+		if *i.SiteIDNotNil {
+			predicates = append(predicates, transition.SiteIDNotNil())
+		} else {
+			predicates = append(predicates, transition.SiteIDIsNil())
+		}
 	}
 	if i.SiteIDEqualFold != nil {
 		predicates = append(predicates, transition.SiteIDEqualFold(*i.SiteIDEqualFold))
@@ -3382,10 +3544,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.SubjectTypeNEQ != nil {
 		predicates = append(predicates, transition.SubjectTypeNEQ(*i.SubjectTypeNEQ))
 	}
-	if len(i.SubjectTypeIn) > 0 {
+	if i.SubjectTypeIn != nil {
 		predicates = append(predicates, transition.SubjectTypeIn(i.SubjectTypeIn...))
 	}
-	if len(i.SubjectTypeNotIn) > 0 {
+	if i.SubjectTypeNotIn != nil {
 		predicates = append(predicates, transition.SubjectTypeNotIn(i.SubjectTypeNotIn...))
 	}
 	if i.SubjectID != nil {
@@ -3394,10 +3556,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.SubjectIDNEQ != nil {
 		predicates = append(predicates, transition.SubjectIDNEQ(*i.SubjectIDNEQ))
 	}
-	if len(i.SubjectIDIn) > 0 {
+	if i.SubjectIDIn != nil {
 		predicates = append(predicates, transition.SubjectIDIn(i.SubjectIDIn...))
 	}
-	if len(i.SubjectIDNotIn) > 0 {
+	if i.SubjectIDNotIn != nil {
 		predicates = append(predicates, transition.SubjectIDNotIn(i.SubjectIDNotIn...))
 	}
 	if i.SubjectIDGT != nil {
@@ -3433,10 +3595,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.SequenceNEQ != nil {
 		predicates = append(predicates, transition.SequenceNEQ(*i.SequenceNEQ))
 	}
-	if len(i.SequenceIn) > 0 {
+	if i.SequenceIn != nil {
 		predicates = append(predicates, transition.SequenceIn(i.SequenceIn...))
 	}
-	if len(i.SequenceNotIn) > 0 {
+	if i.SequenceNotIn != nil {
 		predicates = append(predicates, transition.SequenceNotIn(i.SequenceNotIn...))
 	}
 	if i.SequenceGT != nil {
@@ -3457,10 +3619,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.MachineIDNEQ != nil {
 		predicates = append(predicates, transition.MachineIDNEQ(*i.MachineIDNEQ))
 	}
-	if len(i.MachineIDIn) > 0 {
+	if i.MachineIDIn != nil {
 		predicates = append(predicates, transition.MachineIDIn(i.MachineIDIn...))
 	}
-	if len(i.MachineIDNotIn) > 0 {
+	if i.MachineIDNotIn != nil {
 		predicates = append(predicates, transition.MachineIDNotIn(i.MachineIDNotIn...))
 	}
 	if i.MachineIDGT != nil {
@@ -3484,11 +3646,19 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.MachineIDHasSuffix != nil {
 		predicates = append(predicates, transition.MachineIDHasSuffix(*i.MachineIDHasSuffix))
 	}
-	if i.MachineIDIsNil {
-		predicates = append(predicates, transition.MachineIDIsNil())
+	if i.MachineIDIsNil != nil {
+		if *i.MachineIDIsNil {
+			predicates = append(predicates, transition.MachineIDIsNil())
+		} else {
+			predicates = append(predicates, transition.MachineIDNotNil())
+		}
 	}
-	if i.MachineIDNotNil {
-		predicates = append(predicates, transition.MachineIDNotNil())
+	if i.MachineIDNotNil != nil {
+		if *i.MachineIDNotNil {
+			predicates = append(predicates, transition.MachineIDNotNil())
+		} else {
+			predicates = append(predicates, transition.MachineIDIsNil())
+		}
 	}
 	if i.MachineIDEqualFold != nil {
 		predicates = append(predicates, transition.MachineIDEqualFold(*i.MachineIDEqualFold))
@@ -3502,10 +3672,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.FromStateNEQ != nil {
 		predicates = append(predicates, transition.FromStateNEQ(*i.FromStateNEQ))
 	}
-	if len(i.FromStateIn) > 0 {
+	if i.FromStateIn != nil {
 		predicates = append(predicates, transition.FromStateIn(i.FromStateIn...))
 	}
-	if len(i.FromStateNotIn) > 0 {
+	if i.FromStateNotIn != nil {
 		predicates = append(predicates, transition.FromStateNotIn(i.FromStateNotIn...))
 	}
 	if i.FromStateGT != nil {
@@ -3529,11 +3699,19 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.FromStateHasSuffix != nil {
 		predicates = append(predicates, transition.FromStateHasSuffix(*i.FromStateHasSuffix))
 	}
-	if i.FromStateIsNil {
-		predicates = append(predicates, transition.FromStateIsNil())
+	if i.FromStateIsNil != nil {
+		if *i.FromStateIsNil {
+			predicates = append(predicates, transition.FromStateIsNil())
+		} else {
+			predicates = append(predicates, transition.FromStateNotNil())
+		}
 	}
-	if i.FromStateNotNil {
-		predicates = append(predicates, transition.FromStateNotNil())
+	if i.FromStateNotNil != nil {
+		if *i.FromStateNotNil {
+			predicates = append(predicates, transition.FromStateNotNil())
+		} else {
+			predicates = append(predicates, transition.FromStateIsNil())
+		}
 	}
 	if i.FromStateEqualFold != nil {
 		predicates = append(predicates, transition.FromStateEqualFold(*i.FromStateEqualFold))
@@ -3547,10 +3725,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.ToStateNEQ != nil {
 		predicates = append(predicates, transition.ToStateNEQ(*i.ToStateNEQ))
 	}
-	if len(i.ToStateIn) > 0 {
+	if i.ToStateIn != nil {
 		predicates = append(predicates, transition.ToStateIn(i.ToStateIn...))
 	}
-	if len(i.ToStateNotIn) > 0 {
+	if i.ToStateNotIn != nil {
 		predicates = append(predicates, transition.ToStateNotIn(i.ToStateNotIn...))
 	}
 	if i.ToStateGT != nil {
@@ -3574,11 +3752,19 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.ToStateHasSuffix != nil {
 		predicates = append(predicates, transition.ToStateHasSuffix(*i.ToStateHasSuffix))
 	}
-	if i.ToStateIsNil {
-		predicates = append(predicates, transition.ToStateIsNil())
+	if i.ToStateIsNil != nil {
+		if *i.ToStateIsNil {
+			predicates = append(predicates, transition.ToStateIsNil())
+		} else {
+			predicates = append(predicates, transition.ToStateNotNil())
+		}
 	}
-	if i.ToStateNotNil {
-		predicates = append(predicates, transition.ToStateNotNil())
+	if i.ToStateNotNil != nil {
+		if *i.ToStateNotNil {
+			predicates = append(predicates, transition.ToStateNotNil())
+		} else {
+			predicates = append(predicates, transition.ToStateIsNil())
+		}
 	}
 	if i.ToStateEqualFold != nil {
 		predicates = append(predicates, transition.ToStateEqualFold(*i.ToStateEqualFold))
@@ -3592,10 +3778,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.CauseNEQ != nil {
 		predicates = append(predicates, transition.CauseNEQ(*i.CauseNEQ))
 	}
-	if len(i.CauseIn) > 0 {
+	if i.CauseIn != nil {
 		predicates = append(predicates, transition.CauseIn(i.CauseIn...))
 	}
-	if len(i.CauseNotIn) > 0 {
+	if i.CauseNotIn != nil {
 		predicates = append(predicates, transition.CauseNotIn(i.CauseNotIn...))
 	}
 	if i.CauseGT != nil {
@@ -3631,10 +3817,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.ActorNEQ != nil {
 		predicates = append(predicates, transition.ActorNEQ(*i.ActorNEQ))
 	}
-	if len(i.ActorIn) > 0 {
+	if i.ActorIn != nil {
 		predicates = append(predicates, transition.ActorIn(i.ActorIn...))
 	}
-	if len(i.ActorNotIn) > 0 {
+	if i.ActorNotIn != nil {
 		predicates = append(predicates, transition.ActorNotIn(i.ActorNotIn...))
 	}
 	if i.ActorGT != nil {
@@ -3670,10 +3856,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.MessageNEQ != nil {
 		predicates = append(predicates, transition.MessageNEQ(*i.MessageNEQ))
 	}
-	if len(i.MessageIn) > 0 {
+	if i.MessageIn != nil {
 		predicates = append(predicates, transition.MessageIn(i.MessageIn...))
 	}
-	if len(i.MessageNotIn) > 0 {
+	if i.MessageNotIn != nil {
 		predicates = append(predicates, transition.MessageNotIn(i.MessageNotIn...))
 	}
 	if i.MessageGT != nil {
@@ -3709,10 +3895,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	if i.OccurredAtNEQ != nil {
 		predicates = append(predicates, transition.OccurredAtNEQ(*i.OccurredAtNEQ))
 	}
-	if len(i.OccurredAtIn) > 0 {
+	if i.OccurredAtIn != nil {
 		predicates = append(predicates, transition.OccurredAtIn(i.OccurredAtIn...))
 	}
-	if len(i.OccurredAtNotIn) > 0 {
+	if i.OccurredAtNotIn != nil {
 		predicates = append(predicates, transition.OccurredAtNotIn(i.OccurredAtNotIn...))
 	}
 	if i.OccurredAtGT != nil {
@@ -3740,7 +3926,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasSiteWith'", err)
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
 			}
 			with = append(with, p)
 		}
@@ -3758,7 +3944,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		for _, w := range i.HasMachineWith {
 			p, err := w.P()
 			if err != nil {
-				return nil, fmt.Errorf("%w: field 'HasMachineWith'", err)
+				return nil, insideMachineWhereInput(err, "hasMachineWith")
 			}
 			with = append(with, p)
 		}

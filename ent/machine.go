@@ -14,6 +14,8 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+
+	"fleetgraph/ent/relay"
 )
 
 // Machine is the model entity for the Machine schema.
@@ -81,8 +83,9 @@ type MachineEdges struct {
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
 	loadedTypes [4]bool
-	// totalCount holds the count of the edges above.
-	totalCount [4]map[string]int
+	// connections holds what was loaded of connections beside their rows, by the
+	// field and its arguments.
+	connections map[string]relay.Loaded
 
 	namedHealthAlerts map[string][]*HealthAlert
 	namedTransitions  map[string][]*Transition

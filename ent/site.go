@@ -10,6 +10,8 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+
+	"fleetgraph/ent/relay"
 )
 
 // Site is the model entity for the Site schema.
@@ -47,8 +49,9 @@ type SiteEdges struct {
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
 	loadedTypes [4]bool
-	// totalCount holds the count of the edges above.
-	totalCount [4]map[string]int
+	// connections holds what was loaded of connections beside their rows, by the
+	// field and its arguments.
+	connections map[string]relay.Loaded
 
 	namedSkus         map[string][]*Sku
 	namedMachines     map[string][]*Machine

@@ -13,6 +13,8 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+
+	"fleetgraph/ent/relay"
 )
 
 // Sku is the model entity for the Sku schema.
@@ -56,8 +58,11 @@ type SkuEdges struct {
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
 	loadedTypes [2]bool
-	// totalCount holds the count of the edges above.
-	totalCount [2]map[string]int
+	// connections holds what was loaded of connections beside their rows, by the
+	// field and its arguments.
+	connections map[string]relay.Loaded
+	// counts holds the counting fields that were loaded.
+	counts map[string]int
 
 	namedMachines map[string][]*Machine
 }

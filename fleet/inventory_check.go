@@ -24,7 +24,7 @@ func checkInventory(inventory Inventory) error {
 	var c inventoryCheck
 	c.list("cpu_info", len(inventory.CpuInfo), maxInventoryList)
 	c.list("block_devices", len(inventory.BlockDevices), maxInventoryList)
-	c.list("nvme_devices", len(inventory.NvmeDevices), maxInventoryList)
+	c.list("nvme_devices", len(inventory.NvmeDevices), maxInventoryDrives)
 	c.list("gpus", len(inventory.Gpus), maxInventoryList)
 	c.list("memory_devices", len(inventory.MemoryDevices), maxInventoryList)
 	c.list("infiniband_interfaces", len(inventory.InfinibandInterfaces), maxInventoryList)

@@ -12,6 +12,7 @@ import (
 // exists and low enough that no sum or product of accepted figures overflows.
 const (
 	maxInventoryList    = 4096    // entries of one list
+	maxInventoryDrives  = 1024    // NVMe drives, each of which is matched with every storage pattern
 	maxInventoryThreads = 1 << 14 // rows of the per-thread list
 	maxInventoryCount   = 1 << 20 // sockets, cores, threads
 	maxInventorySizeMb  = 1 << 32 // MiB of one drive or memory module

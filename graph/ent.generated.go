@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fleetgraph/ent"
+	"fleetgraph/ent/relay"
 	"fleetgraph/fleet"
 	"fmt"
 	"math"
@@ -30,12 +31,12 @@ type MachineResolver interface {
 type QueryResolver interface {
 	Node(ctx context.Context, id string) (ent.Noder, error)
 	Nodes(ctx context.Context, ids []string) ([]ent.Noder, error)
-	HealthAlerts(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error)
-	Machines(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) (*ent.MachineConnection, error)
-	Sites(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.SiteOrder, where *ent.SiteWhereInput) (*ent.SiteConnection, error)
-	Skus(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) (*ent.SkuConnection, error)
-	Tokens(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) (*ent.TokenConnection, error)
-	Transitions(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) (*ent.TransitionConnection, error)
+	HealthAlerts(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error)
+	Machines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) (*ent.MachineConnection, error)
+	Sites(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SiteOrder, where *ent.SiteWhereInput) (*ent.SiteConnection, error)
+	Skus(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) (*ent.SkuConnection, error)
+	Tokens(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) (*ent.TokenConnection, error)
+	Transitions(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) (*ent.TransitionConnection, error)
 	Viewer(ctx context.Context) (*Viewer, error)
 	Machine(ctx context.Context, site string, name *string, serialNumber *string, bmcMacAddress *string) (*ent.Machine, error)
 	Site(ctx context.Context, name string) (*ent.Site, error)
@@ -56,8 +57,8 @@ func (ec *executionContext) field_Machine_healthAlerts_args(ctx context.Context,
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -72,8 +73,8 @@ func (ec *executionContext) field_Machine_healthAlerts_args(ctx context.Context,
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -110,8 +111,8 @@ func (ec *executionContext) field_Machine_transitions_args(ctx context.Context, 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -126,8 +127,8 @@ func (ec *executionContext) field_Machine_transitions_args(ctx context.Context, 
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -222,8 +223,8 @@ func (ec *executionContext) field_Query_healthAlerts_args(ctx context.Context, r
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -238,8 +239,8 @@ func (ec *executionContext) field_Query_healthAlerts_args(ctx context.Context, r
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -314,8 +315,8 @@ func (ec *executionContext) field_Query_machines_args(ctx context.Context, rawAr
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -330,8 +331,8 @@ func (ec *executionContext) field_Query_machines_args(ctx context.Context, rawAr
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -432,8 +433,8 @@ func (ec *executionContext) field_Query_sites_args(ctx context.Context, rawArgs 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -448,8 +449,8 @@ func (ec *executionContext) field_Query_sites_args(ctx context.Context, rawArgs 
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -508,8 +509,8 @@ func (ec *executionContext) field_Query_skus_args(ctx context.Context, rawArgs m
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -524,8 +525,8 @@ func (ec *executionContext) field_Query_skus_args(ctx context.Context, rawArgs m
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -562,8 +563,8 @@ func (ec *executionContext) field_Query_tokens_args(ctx context.Context, rawArgs
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -578,8 +579,8 @@ func (ec *executionContext) field_Query_tokens_args(ctx context.Context, rawArgs
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -616,8 +617,8 @@ func (ec *executionContext) field_Query_transitions_args(ctx context.Context, ra
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -632,8 +633,8 @@ func (ec *executionContext) field_Query_transitions_args(ctx context.Context, ra
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -670,8 +671,8 @@ func (ec *executionContext) field_Site_healthAlerts_args(ctx context.Context, ra
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -686,8 +687,8 @@ func (ec *executionContext) field_Site_healthAlerts_args(ctx context.Context, ra
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -724,8 +725,8 @@ func (ec *executionContext) field_Site_machines_args(ctx context.Context, rawArg
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -740,8 +741,8 @@ func (ec *executionContext) field_Site_machines_args(ctx context.Context, rawArg
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -778,8 +779,8 @@ func (ec *executionContext) field_Site_skus_args(ctx context.Context, rawArgs ma
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -794,8 +795,8 @@ func (ec *executionContext) field_Site_skus_args(ctx context.Context, rawArgs ma
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -832,8 +833,8 @@ func (ec *executionContext) field_Site_transitions_args(ctx context.Context, raw
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -848,8 +849,8 @@ func (ec *executionContext) field_Site_transitions_args(ctx context.Context, raw
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -886,8 +887,8 @@ func (ec *executionContext) field_Sku_machines_args(ctx context.Context, rawArgs
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -902,8 +903,8 @@ func (ec *executionContext) field_Sku_machines_args(ctx context.Context, rawArgs
 	}
 	args["first"] = arg1
 	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
-		func(ctx context.Context, v any) (*entgql.Cursor[string], error) {
-			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -963,13 +964,13 @@ func (ec *executionContext) fieldContext_HealthAlert_id(_ context.Context, field
 	return graphql.NewScalarFieldContext("HealthAlert", field, false, false, "ID")
 }
 
-func (ec *executionContext) _HealthAlert_siteID(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlert) (ret graphql.Marshaler) {
+func (ec *executionContext) _HealthAlert_siteId(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlert) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_HealthAlert_siteID(ctx, field)
+			return ec.fieldContext_HealthAlert_siteId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.SiteID, nil
@@ -982,17 +983,17 @@ func (ec *executionContext) _HealthAlert_siteID(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_HealthAlert_siteID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_HealthAlert_siteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("HealthAlert", field, false, false, "ID")
 }
 
-func (ec *executionContext) _HealthAlert_machineID(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlert) (ret graphql.Marshaler) {
+func (ec *executionContext) _HealthAlert_machineId(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlert) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_HealthAlert_machineID(ctx, field)
+			return ec.fieldContext_HealthAlert_machineId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.MachineID, nil
@@ -1005,17 +1006,17 @@ func (ec *executionContext) _HealthAlert_machineID(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_HealthAlert_machineID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_HealthAlert_machineId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("HealthAlert", field, false, false, "ID")
 }
 
-func (ec *executionContext) _HealthAlert_alertID(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlert) (ret graphql.Marshaler) {
+func (ec *executionContext) _HealthAlert_alertId(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlert) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_HealthAlert_alertID(ctx, field)
+			return ec.fieldContext_HealthAlert_alertId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.AlertID, nil
@@ -1028,7 +1029,7 @@ func (ec *executionContext) _HealthAlert_alertID(ctx context.Context, field grap
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_HealthAlert_alertID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_HealthAlert_alertId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("HealthAlert", field, false, false, "String")
 }
 
@@ -1278,8 +1279,8 @@ func (ec *executionContext) _HealthAlertConnection_pageInfo(ctx context.Context,
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[string]) graphql.Marshaler {
-			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1319,6 +1320,38 @@ func (ec *executionContext) _HealthAlertConnection_totalCount(ctx context.Contex
 }
 func (ec *executionContext) fieldContext_HealthAlertConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("HealthAlertConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _HealthAlertConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlertConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_HealthAlertConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.HealthAlert) graphql.Marshaler {
+			return ec.marshalNHealthAlert2ᚕᚖfleetgraphᚋentᚐHealthAlertᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_HealthAlertConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "HealthAlertConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_HealthAlert(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _HealthAlertEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlertEdge) (ret graphql.Marshaler) {
@@ -1365,8 +1398,8 @@ func (ec *executionContext) _HealthAlertEdge_cursor(ctx context.Context, field g
 			return obj.Cursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1422,13 +1455,13 @@ func (ec *executionContext) fieldContext_Machine_createdAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "Time")
 }
 
-func (ec *executionContext) _Machine_siteID(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+func (ec *executionContext) _Machine_siteId(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Machine_siteID(ctx, field)
+			return ec.fieldContext_Machine_siteId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.SiteID, nil
@@ -1441,7 +1474,7 @@ func (ec *executionContext) _Machine_siteID(ctx context.Context, field graphql.C
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Machine_siteID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Machine_siteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "ID")
 }
 
@@ -1468,13 +1501,13 @@ func (ec *executionContext) fieldContext_Machine_name(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "String")
 }
 
-func (ec *executionContext) _Machine_bmcMACAddress(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+func (ec *executionContext) _Machine_bmcMacAddress(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Machine_bmcMACAddress(ctx, field)
+			return ec.fieldContext_Machine_bmcMacAddress(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.BmcMACAddress, nil
@@ -1487,7 +1520,7 @@ func (ec *executionContext) _Machine_bmcMACAddress(ctx context.Context, field gr
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Machine_bmcMACAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Machine_bmcMacAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "String")
 }
 
@@ -1675,13 +1708,13 @@ func (ec *executionContext) fieldContext_Machine_stateChangedAt(_ context.Contex
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "Time")
 }
 
-func (ec *executionContext) _Machine_skuID(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+func (ec *executionContext) _Machine_skuId(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Machine_skuID(ctx, field)
+			return ec.fieldContext_Machine_skuId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.SkuID, nil
@@ -1694,7 +1727,7 @@ func (ec *executionContext) _Machine_skuID(ctx context.Context, field graphql.Co
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Machine_skuID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Machine_skuId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "ID")
 }
 
@@ -1864,7 +1897,7 @@ func (ec *executionContext) _Machine_healthAlerts(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.HealthAlerts(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.HealthAlertOrder), fc.Args["where"].(*ent.HealthAlertWhereInput))
+			return obj.HealthAlerts(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.HealthAlertOrder), fc.Args["where"].(*ent.HealthAlertWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.HealthAlertConnection) graphql.Marshaler {
@@ -1908,7 +1941,7 @@ func (ec *executionContext) _Machine_transitions(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Transitions(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TransitionOrder), fc.Args["where"].(*ent.TransitionWhereInput))
+			return obj.Transitions(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TransitionOrder), fc.Args["where"].(*ent.TransitionWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.TransitionConnection) graphql.Marshaler {
@@ -2082,8 +2115,8 @@ func (ec *executionContext) _MachineConnection_pageInfo(ctx context.Context, fie
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[string]) graphql.Marshaler {
-			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2123,6 +2156,38 @@ func (ec *executionContext) _MachineConnection_totalCount(ctx context.Context, f
 }
 func (ec *executionContext) fieldContext_MachineConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("MachineConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _MachineConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.MachineConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Machine) graphql.Marshaler {
+			return ec.marshalNMachine2ᚕᚖfleetgraphᚋentᚐMachineᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MachineConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Machine(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _MachineEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.MachineEdge) (ret graphql.Marshaler) {
@@ -2169,8 +2234,8 @@ func (ec *executionContext) _MachineEdge_cursor(ctx context.Context, field graph
 			return obj.Cursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2180,7 +2245,7 @@ func (ec *executionContext) fieldContext_MachineEdge_cursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("MachineEdge", field, false, false, "Cursor")
 }
 
-func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *entgql.PageInfo[string]) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *relay.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2203,7 +2268,7 @@ func (ec *executionContext) fieldContext_PageInfo_hasNextPage(_ context.Context,
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, "Boolean")
 }
 
-func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *entgql.PageInfo[string]) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_hasPreviousPage(ctx context.Context, field graphql.CollectedField, obj *relay.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2226,7 +2291,7 @@ func (ec *executionContext) fieldContext_PageInfo_hasPreviousPage(_ context.Cont
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, "Boolean")
 }
 
-func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field graphql.CollectedField, obj *entgql.PageInfo[string]) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field graphql.CollectedField, obj *relay.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2238,8 +2303,8 @@ func (ec *executionContext) _PageInfo_startCursor(ctx context.Context, field gra
 			return obj.StartCursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *relay.Cursor) graphql.Marshaler {
+			return ec.marshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2249,7 +2314,7 @@ func (ec *executionContext) fieldContext_PageInfo_startCursor(_ context.Context,
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, "Cursor")
 }
 
-func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graphql.CollectedField, obj *entgql.PageInfo[string]) (ret graphql.Marshaler) {
+func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graphql.CollectedField, obj *relay.PageInfo) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2261,8 +2326,8 @@ func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graph
 			return obj.EndCursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *relay.Cursor) graphql.Marshaler {
+			return ec.marshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		false,
@@ -2370,7 +2435,7 @@ func (ec *executionContext) _Query_healthAlerts(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().HealthAlerts(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.HealthAlertOrder), fc.Args["where"].(*ent.HealthAlertWhereInput))
+			return ec.Resolvers.Query().HealthAlerts(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.HealthAlertOrder), fc.Args["where"].(*ent.HealthAlertWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.HealthAlertConnection) graphql.Marshaler {
@@ -2414,7 +2479,7 @@ func (ec *executionContext) _Query_machines(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Machines(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.MachineOrder), fc.Args["where"].(*ent.MachineWhereInput))
+			return ec.Resolvers.Query().Machines(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.MachineOrder), fc.Args["where"].(*ent.MachineWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.MachineConnection) graphql.Marshaler {
@@ -2458,7 +2523,7 @@ func (ec *executionContext) _Query_sites(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Sites(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.SiteOrder), fc.Args["where"].(*ent.SiteWhereInput))
+			return ec.Resolvers.Query().Sites(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.SiteOrder), fc.Args["where"].(*ent.SiteWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.SiteConnection) graphql.Marshaler {
@@ -2502,7 +2567,7 @@ func (ec *executionContext) _Query_skus(ctx context.Context, field graphql.Colle
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Skus(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.SkuOrder), fc.Args["where"].(*ent.SkuWhereInput))
+			return ec.Resolvers.Query().Skus(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.SkuOrder), fc.Args["where"].(*ent.SkuWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.SkuConnection) graphql.Marshaler {
@@ -2546,7 +2611,7 @@ func (ec *executionContext) _Query_tokens(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Tokens(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TokenOrder), fc.Args["where"].(*ent.TokenWhereInput))
+			return ec.Resolvers.Query().Tokens(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TokenOrder), fc.Args["where"].(*ent.TokenWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.TokenConnection) graphql.Marshaler {
@@ -2590,7 +2655,7 @@ func (ec *executionContext) _Query_transitions(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Transitions(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TransitionOrder), fc.Args["where"].(*ent.TransitionWhereInput))
+			return ec.Resolvers.Query().Transitions(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TransitionOrder), fc.Args["where"].(*ent.TransitionWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.TransitionConnection) graphql.Marshaler {
@@ -3144,7 +3209,7 @@ func (ec *executionContext) _Site_skus(ctx context.Context, field graphql.Collec
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Skus(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.SkuOrder), fc.Args["where"].(*ent.SkuWhereInput))
+			return obj.Skus(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.SkuOrder), fc.Args["where"].(*ent.SkuWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.SkuConnection) graphql.Marshaler {
@@ -3188,7 +3253,7 @@ func (ec *executionContext) _Site_machines(ctx context.Context, field graphql.Co
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Machines(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.MachineOrder), fc.Args["where"].(*ent.MachineWhereInput))
+			return obj.Machines(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.MachineOrder), fc.Args["where"].(*ent.MachineWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.MachineConnection) graphql.Marshaler {
@@ -3232,7 +3297,7 @@ func (ec *executionContext) _Site_healthAlerts(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.HealthAlerts(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.HealthAlertOrder), fc.Args["where"].(*ent.HealthAlertWhereInput))
+			return obj.HealthAlerts(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.HealthAlertOrder), fc.Args["where"].(*ent.HealthAlertWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.HealthAlertConnection) graphql.Marshaler {
@@ -3276,7 +3341,7 @@ func (ec *executionContext) _Site_transitions(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Transitions(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TransitionOrder), fc.Args["where"].(*ent.TransitionWhereInput))
+			return obj.Transitions(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.TransitionOrder), fc.Args["where"].(*ent.TransitionWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.TransitionConnection) graphql.Marshaler {
@@ -3354,8 +3419,8 @@ func (ec *executionContext) _SiteConnection_pageInfo(ctx context.Context, field 
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[string]) graphql.Marshaler {
-			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3395,6 +3460,38 @@ func (ec *executionContext) _SiteConnection_totalCount(ctx context.Context, fiel
 }
 func (ec *executionContext) fieldContext_SiteConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SiteConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _SiteConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.SiteConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SiteConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Site) graphql.Marshaler {
+			return ec.marshalNSite2ᚕᚖfleetgraphᚋentᚐSiteᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SiteConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SiteConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Site(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SiteEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.SiteEdge) (ret graphql.Marshaler) {
@@ -3441,8 +3538,8 @@ func (ec *executionContext) _SiteEdge_cursor(ctx context.Context, field graphql.
 			return obj.Cursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3498,13 +3595,13 @@ func (ec *executionContext) fieldContext_Sku_createdAt(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Sku", field, false, false, "Time")
 }
 
-func (ec *executionContext) _Sku_siteID(ctx context.Context, field graphql.CollectedField, obj *ent.Sku) (ret graphql.Marshaler) {
+func (ec *executionContext) _Sku_siteId(ctx context.Context, field graphql.CollectedField, obj *ent.Sku) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Sku_siteID(ctx, field)
+			return ec.fieldContext_Sku_siteId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.SiteID, nil
@@ -3517,7 +3614,7 @@ func (ec *executionContext) _Sku_siteID(ctx context.Context, field graphql.Colle
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Sku_siteID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Sku_siteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Sku", field, false, false, "ID")
 }
 
@@ -3733,7 +3830,7 @@ func (ec *executionContext) _Sku_machines(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Machines(ctx, fc.Args["after"].(*entgql.Cursor[string]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[string]), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.MachineOrder), fc.Args["where"].(*ent.MachineWhereInput))
+			return obj.Machines(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.MachineOrder), fc.Args["where"].(*ent.MachineWhereInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *ent.MachineConnection) graphql.Marshaler {
@@ -3765,6 +3862,29 @@ func (ec *executionContext) fieldContext_Sku_machines(ctx context.Context, field
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Sku_machineCount(ctx context.Context, field graphql.CollectedField, obj *ent.Sku) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Sku_machineCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MachineCount(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Sku_machineCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Sku", field, true, false, "Int")
 }
 
 func (ec *executionContext) _SkuConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SkuConnection) (ret graphql.Marshaler) {
@@ -3811,8 +3931,8 @@ func (ec *executionContext) _SkuConnection_pageInfo(ctx context.Context, field g
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[string]) graphql.Marshaler {
-			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3852,6 +3972,38 @@ func (ec *executionContext) _SkuConnection_totalCount(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_SkuConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SkuConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _SkuConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.SkuConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SkuConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Sku) graphql.Marshaler {
+			return ec.marshalNSku2ᚕᚖfleetgraphᚋentᚐSkuᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SkuConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SkuConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Sku(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SkuEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.SkuEdge) (ret graphql.Marshaler) {
@@ -3898,8 +4050,8 @@ func (ec *executionContext) _SkuEdge_cursor(ctx context.Context, field graphql.C
 			return obj.Cursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4001,13 +4153,13 @@ func (ec *executionContext) fieldContext_Token_role(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Token", field, false, false, "Role")
 }
 
-func (ec *executionContext) _Token_machineID(ctx context.Context, field graphql.CollectedField, obj *ent.Token) (ret graphql.Marshaler) {
+func (ec *executionContext) _Token_machineId(ctx context.Context, field graphql.CollectedField, obj *ent.Token) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Token_machineID(ctx, field)
+			return ec.fieldContext_Token_machineId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.MachineID, nil
@@ -4020,17 +4172,17 @@ func (ec *executionContext) _Token_machineID(ctx context.Context, field graphql.
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Token_machineID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Token_machineId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Token", field, false, false, "String")
 }
 
-func (ec *executionContext) _Token_bmcMACAddress(ctx context.Context, field graphql.CollectedField, obj *ent.Token) (ret graphql.Marshaler) {
+func (ec *executionContext) _Token_bmcMacAddress(ctx context.Context, field graphql.CollectedField, obj *ent.Token) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Token_bmcMACAddress(ctx, field)
+			return ec.fieldContext_Token_bmcMacAddress(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.BmcMACAddress, nil
@@ -4043,7 +4195,7 @@ func (ec *executionContext) _Token_bmcMACAddress(ctx context.Context, field grap
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Token_bmcMACAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Token_bmcMacAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Token", field, false, false, "String")
 }
 
@@ -4229,8 +4381,8 @@ func (ec *executionContext) _TokenConnection_pageInfo(ctx context.Context, field
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[string]) graphql.Marshaler {
-			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4270,6 +4422,38 @@ func (ec *executionContext) _TokenConnection_totalCount(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_TokenConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("TokenConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _TokenConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.TokenConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TokenConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Token) graphql.Marshaler {
+			return ec.marshalNToken2ᚕᚖfleetgraphᚋentᚐTokenᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TokenConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TokenConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Token(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _TokenEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.TokenEdge) (ret graphql.Marshaler) {
@@ -4316,8 +4500,8 @@ func (ec *executionContext) _TokenEdge_cursor(ctx context.Context, field graphql
 			return obj.Cursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4350,13 +4534,13 @@ func (ec *executionContext) fieldContext_Transition_id(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Transition", field, false, false, "ID")
 }
 
-func (ec *executionContext) _Transition_siteID(ctx context.Context, field graphql.CollectedField, obj *ent.Transition) (ret graphql.Marshaler) {
+func (ec *executionContext) _Transition_siteId(ctx context.Context, field graphql.CollectedField, obj *ent.Transition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Transition_siteID(ctx, field)
+			return ec.fieldContext_Transition_siteId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.SiteID, nil
@@ -4369,7 +4553,7 @@ func (ec *executionContext) _Transition_siteID(ctx context.Context, field graphq
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Transition_siteID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Transition_siteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Transition", field, false, false, "ID")
 }
 
@@ -4396,13 +4580,13 @@ func (ec *executionContext) fieldContext_Transition_subjectType(_ context.Contex
 	return graphql.NewScalarFieldContext("Transition", field, false, false, "SubjectType")
 }
 
-func (ec *executionContext) _Transition_subjectID(ctx context.Context, field graphql.CollectedField, obj *ent.Transition) (ret graphql.Marshaler) {
+func (ec *executionContext) _Transition_subjectId(ctx context.Context, field graphql.CollectedField, obj *ent.Transition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Transition_subjectID(ctx, field)
+			return ec.fieldContext_Transition_subjectId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.SubjectID, nil
@@ -4415,7 +4599,7 @@ func (ec *executionContext) _Transition_subjectID(ctx context.Context, field gra
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Transition_subjectID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Transition_subjectId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Transition", field, false, false, "String")
 }
 
@@ -4442,13 +4626,13 @@ func (ec *executionContext) fieldContext_Transition_sequence(_ context.Context, 
 	return graphql.NewScalarFieldContext("Transition", field, false, false, "Int")
 }
 
-func (ec *executionContext) _Transition_machineID(ctx context.Context, field graphql.CollectedField, obj *ent.Transition) (ret graphql.Marshaler) {
+func (ec *executionContext) _Transition_machineId(ctx context.Context, field graphql.CollectedField, obj *ent.Transition) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Transition_machineID(ctx, field)
+			return ec.fieldContext_Transition_machineId(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.MachineID, nil
@@ -4461,7 +4645,7 @@ func (ec *executionContext) _Transition_machineID(ctx context.Context, field gra
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Transition_machineID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Transition_machineId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Transition", field, false, false, "ID")
 }
 
@@ -4734,8 +4918,8 @@ func (ec *executionContext) _TransitionConnection_pageInfo(ctx context.Context, 
 			return obj.PageInfo, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.PageInfo[string]) graphql.Marshaler {
-			return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4775,6 +4959,38 @@ func (ec *executionContext) _TransitionConnection_totalCount(ctx context.Context
 }
 func (ec *executionContext) fieldContext_TransitionConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("TransitionConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _TransitionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.TransitionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TransitionConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Transition) graphql.Marshaler {
+			return ec.marshalNTransition2ᚕᚖfleetgraphᚋentᚐTransitionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TransitionConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TransitionConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Transition(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _TransitionEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.TransitionEdge) (ret graphql.Marshaler) {
@@ -4821,8 +5037,8 @@ func (ec *executionContext) _TransitionEdge_cursor(ctx context.Context, field gr
 			return obj.Cursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[string]) graphql.Marshaler {
-			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4900,7 +5116,7 @@ func (ec *executionContext) unmarshalInputHealthAlertWhereInput(ctx context.Cont
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "siteID", "siteIDNEQ", "siteIDIn", "siteIDNotIn", "siteIDGT", "siteIDGTE", "siteIDLT", "siteIDLTE", "siteIDContains", "siteIDHasPrefix", "siteIDHasSuffix", "siteIDEqualFold", "siteIDContainsFold", "machineID", "machineIDNEQ", "machineIDIn", "machineIDNotIn", "machineIDGT", "machineIDGTE", "machineIDLT", "machineIDLTE", "machineIDContains", "machineIDHasPrefix", "machineIDHasSuffix", "machineIDEqualFold", "machineIDContainsFold", "alertID", "alertIDNEQ", "alertIDIn", "alertIDNotIn", "alertIDGT", "alertIDGTE", "alertIDLT", "alertIDLTE", "alertIDContains", "alertIDHasPrefix", "alertIDHasSuffix", "alertIDEqualFold", "alertIDContainsFold", "source", "sourceNEQ", "sourceIn", "sourceNotIn", "sourceGT", "sourceGTE", "sourceLT", "sourceLTE", "sourceContains", "sourceHasPrefix", "sourceHasSuffix", "sourceEqualFold", "sourceContainsFold", "target", "targetNEQ", "targetIn", "targetNotIn", "targetGT", "targetGTE", "targetLT", "targetLTE", "targetContains", "targetHasPrefix", "targetHasSuffix", "targetEqualFold", "targetContainsFold", "message", "messageNEQ", "messageIn", "messageNotIn", "messageGT", "messageGTE", "messageLT", "messageLTE", "messageContains", "messageHasPrefix", "messageHasSuffix", "messageEqualFold", "messageContainsFold", "tenantMessage", "tenantMessageNEQ", "tenantMessageIn", "tenantMessageNotIn", "tenantMessageGT", "tenantMessageGTE", "tenantMessageLT", "tenantMessageLTE", "tenantMessageContains", "tenantMessageHasPrefix", "tenantMessageHasSuffix", "tenantMessageIsNil", "tenantMessageNotNil", "tenantMessageEqualFold", "tenantMessageContainsFold", "inAlertSince", "inAlertSinceNEQ", "inAlertSinceIn", "inAlertSinceNotIn", "inAlertSinceGT", "inAlertSinceGTE", "inAlertSinceLT", "inAlertSinceLTE", "hasSite", "hasSiteWith", "hasMachine", "hasMachineWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "machineId", "machineIdNEQ", "machineIdIn", "machineIdNotIn", "machineIdGT", "machineIdGTE", "machineIdLT", "machineIdLTE", "machineIdContains", "machineIdHasPrefix", "machineIdHasSuffix", "machineIdEqualFold", "machineIdContainsFold", "alertId", "alertIdNEQ", "alertIdIn", "alertIdNotIn", "alertIdGT", "alertIdGTE", "alertIdLT", "alertIdLTE", "alertIdContains", "alertIdHasPrefix", "alertIdHasSuffix", "alertIdEqualFold", "alertIdContainsFold", "source", "sourceNEQ", "sourceIn", "sourceNotIn", "sourceGT", "sourceGTE", "sourceLT", "sourceLTE", "sourceContains", "sourceHasPrefix", "sourceHasSuffix", "sourceEqualFold", "sourceContainsFold", "target", "targetNEQ", "targetIn", "targetNotIn", "targetGT", "targetGTE", "targetLT", "targetLTE", "targetContains", "targetHasPrefix", "targetHasSuffix", "targetEqualFold", "targetContainsFold", "message", "messageNEQ", "messageIn", "messageNotIn", "messageGT", "messageGTE", "messageLT", "messageLTE", "messageContains", "messageHasPrefix", "messageHasSuffix", "messageEqualFold", "messageContainsFold", "tenantMessage", "tenantMessageNEQ", "tenantMessageIn", "tenantMessageNotIn", "tenantMessageGT", "tenantMessageGTE", "tenantMessageLT", "tenantMessageLTE", "tenantMessageContains", "tenantMessageHasPrefix", "tenantMessageHasSuffix", "tenantMessageIsNil", "tenantMessageNotNil", "tenantMessageEqualFold", "tenantMessageContainsFold", "inAlertSince", "inAlertSinceNEQ", "inAlertSinceIn", "inAlertSinceNotIn", "inAlertSinceGT", "inAlertSinceGTE", "inAlertSinceLT", "inAlertSinceLTE", "hasSite", "hasSiteWith", "hasMachine", "hasMachineWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4998,274 +5214,274 @@ func (ec *executionContext) unmarshalInputHealthAlertWhereInput(ctx context.Cont
 				return it, err
 			}
 			it.IDContainsFold = data
-		case "siteID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteID"))
+		case "siteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteId"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteID = data
-		case "siteIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNEQ"))
+		case "siteIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNEQ"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNEQ = data
-		case "siteIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDIn"))
+		case "siteIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDIn = data
-		case "siteIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNotIn"))
+		case "siteIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNotIn = data
-		case "siteIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGT"))
+		case "siteIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGT = data
-		case "siteIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGTE"))
+		case "siteIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGTE = data
-		case "siteIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLT"))
+		case "siteIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLT = data
-		case "siteIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLTE"))
+		case "siteIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLTE = data
-		case "siteIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContains"))
+		case "siteIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContains"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDContains = data
-		case "siteIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasPrefix"))
+		case "siteIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasPrefix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasPrefix = data
-		case "siteIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasSuffix"))
+		case "siteIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasSuffix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasSuffix = data
-		case "siteIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDEqualFold"))
+		case "siteIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdEqualFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDEqualFold = data
-		case "siteIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContainsFold"))
+		case "siteIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContainsFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDContainsFold = data
-		case "machineID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineID"))
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineID = data
-		case "machineIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNEQ"))
+		case "machineIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNEQ"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNEQ = data
-		case "machineIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDIn"))
+		case "machineIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDIn = data
-		case "machineIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNotIn"))
+		case "machineIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNotIn = data
-		case "machineIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDGT"))
+		case "machineIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDGT = data
-		case "machineIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDGTE"))
+		case "machineIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDGTE = data
-		case "machineIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDLT"))
+		case "machineIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDLT = data
-		case "machineIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDLTE"))
+		case "machineIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDLTE = data
-		case "machineIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDContains"))
+		case "machineIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContains"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDContains = data
-		case "machineIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDHasPrefix"))
+		case "machineIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasPrefix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDHasPrefix = data
-		case "machineIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDHasSuffix"))
+		case "machineIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasSuffix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDHasSuffix = data
-		case "machineIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDEqualFold"))
+		case "machineIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdEqualFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDEqualFold = data
-		case "machineIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDContainsFold"))
+		case "machineIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContainsFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDContainsFold = data
-		case "alertID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertID"))
+		case "alertId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertId"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertID = data
-		case "alertIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDNEQ"))
+		case "alertIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdNEQ"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDNEQ = data
-		case "alertIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDIn"))
+		case "alertIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDIn = data
-		case "alertIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDNotIn"))
+		case "alertIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdNotIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDNotIn = data
-		case "alertIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDGT"))
+		case "alertIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdGT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDGT = data
-		case "alertIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDGTE"))
+		case "alertIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdGTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDGTE = data
-		case "alertIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDLT"))
+		case "alertIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdLT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDLT = data
-		case "alertIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDLTE"))
+		case "alertIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdLTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDLTE = data
-		case "alertIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDContains"))
+		case "alertIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdContains"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDContains = data
-		case "alertIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDHasPrefix"))
+		case "alertIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdHasPrefix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDHasPrefix = data
-		case "alertIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDHasSuffix"))
+		case "alertIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdHasSuffix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDHasSuffix = data
-		case "alertIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDEqualFold"))
+		case "alertIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdEqualFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.AlertIDEqualFold = data
-		case "alertIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIDContainsFold"))
+		case "alertIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertIdContainsFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -5623,14 +5839,14 @@ func (ec *executionContext) unmarshalInputHealthAlertWhereInput(ctx context.Cont
 			it.TenantMessageHasSuffix = data
 		case "tenantMessageIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tenantMessageIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.TenantMessageIsNil = data
 		case "tenantMessageNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tenantMessageNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -5814,7 +6030,7 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteID", "siteIDNEQ", "siteIDIn", "siteIDNotIn", "siteIDGT", "siteIDGTE", "siteIDLT", "siteIDLTE", "siteIDContains", "siteIDHasPrefix", "siteIDHasSuffix", "siteIDEqualFold", "siteIDContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "bmcMACAddress", "bmcMACAddressNEQ", "bmcMACAddressIn", "bmcMACAddressNotIn", "bmcMACAddressGT", "bmcMACAddressGTE", "bmcMACAddressLT", "bmcMACAddressLTE", "bmcMACAddressContains", "bmcMACAddressHasPrefix", "bmcMACAddressHasSuffix", "bmcMACAddressEqualFold", "bmcMACAddressContainsFold", "kind", "kindNEQ", "kindIn", "kindNotIn", "platform", "platformNEQ", "platformIn", "platformNotIn", "platformGT", "platformGTE", "platformLT", "platformLTE", "platformContains", "platformHasPrefix", "platformHasSuffix", "platformEqualFold", "platformContainsFold", "serialNumber", "serialNumberNEQ", "serialNumberIn", "serialNumberNotIn", "serialNumberGT", "serialNumberGTE", "serialNumberLT", "serialNumberLTE", "serialNumberContains", "serialNumberHasPrefix", "serialNumberHasSuffix", "serialNumberEqualFold", "serialNumberContainsFold", "vendor", "vendorNEQ", "vendorIn", "vendorNotIn", "vendorGT", "vendorGTE", "vendorLT", "vendorLTE", "vendorContains", "vendorHasPrefix", "vendorHasSuffix", "vendorEqualFold", "vendorContainsFold", "model", "modelNEQ", "modelIn", "modelNotIn", "modelGT", "modelGTE", "modelLT", "modelLTE", "modelContains", "modelHasPrefix", "modelHasSuffix", "modelEqualFold", "modelContainsFold", "state", "stateNEQ", "stateIn", "stateNotIn", "subState", "subStateNEQ", "subStateIn", "subStateNotIn", "subStateIsNil", "subStateNotNil", "stateChangedAt", "stateChangedAtNEQ", "stateChangedAtIn", "stateChangedAtNotIn", "stateChangedAtGT", "stateChangedAtGTE", "stateChangedAtLT", "stateChangedAtLTE", "skuID", "skuIDNEQ", "skuIDIn", "skuIDNotIn", "skuIDGT", "skuIDGTE", "skuIDLT", "skuIDLTE", "skuIDContains", "skuIDHasPrefix", "skuIDHasSuffix", "skuIDIsNil", "skuIDNotNil", "skuIDEqualFold", "skuIDContainsFold", "skuName", "skuNameNEQ", "skuNameIn", "skuNameNotIn", "skuNameGT", "skuNameGTE", "skuNameLT", "skuNameLTE", "skuNameContains", "skuNameHasPrefix", "skuNameHasSuffix", "skuNameIsNil", "skuNameNotNil", "skuNameEqualFold", "skuNameContainsFold", "inventoryReportedAt", "inventoryReportedAtNEQ", "inventoryReportedAtIn", "inventoryReportedAtNotIn", "inventoryReportedAtGT", "inventoryReportedAtGTE", "inventoryReportedAtLT", "inventoryReportedAtLTE", "inventoryReportedAtIsNil", "inventoryReportedAtNotNil", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasSku", "hasSkuWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasTransitions", "hasTransitionsWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "bmcMacAddress", "bmcMacAddressNEQ", "bmcMacAddressIn", "bmcMacAddressNotIn", "bmcMacAddressGT", "bmcMacAddressGTE", "bmcMacAddressLT", "bmcMacAddressLTE", "bmcMacAddressContains", "bmcMacAddressHasPrefix", "bmcMacAddressHasSuffix", "bmcMacAddressEqualFold", "bmcMacAddressContainsFold", "kind", "kindNEQ", "kindIn", "kindNotIn", "platform", "platformNEQ", "platformIn", "platformNotIn", "platformGT", "platformGTE", "platformLT", "platformLTE", "platformContains", "platformHasPrefix", "platformHasSuffix", "platformEqualFold", "platformContainsFold", "serialNumber", "serialNumberNEQ", "serialNumberIn", "serialNumberNotIn", "serialNumberGT", "serialNumberGTE", "serialNumberLT", "serialNumberLTE", "serialNumberContains", "serialNumberHasPrefix", "serialNumberHasSuffix", "serialNumberEqualFold", "serialNumberContainsFold", "vendor", "vendorNEQ", "vendorIn", "vendorNotIn", "vendorGT", "vendorGTE", "vendorLT", "vendorLTE", "vendorContains", "vendorHasPrefix", "vendorHasSuffix", "vendorEqualFold", "vendorContainsFold", "model", "modelNEQ", "modelIn", "modelNotIn", "modelGT", "modelGTE", "modelLT", "modelLTE", "modelContains", "modelHasPrefix", "modelHasSuffix", "modelEqualFold", "modelContainsFold", "state", "stateNEQ", "stateIn", "stateNotIn", "subState", "subStateNEQ", "subStateIn", "subStateNotIn", "subStateIsNil", "subStateNotNil", "stateChangedAt", "stateChangedAtNEQ", "stateChangedAtIn", "stateChangedAtNotIn", "stateChangedAtGT", "stateChangedAtGTE", "stateChangedAtLT", "stateChangedAtLTE", "skuId", "skuIdNEQ", "skuIdIn", "skuIdNotIn", "skuIdGT", "skuIdGTE", "skuIdLT", "skuIdLTE", "skuIdContains", "skuIdHasPrefix", "skuIdHasSuffix", "skuIdIsNil", "skuIdNotNil", "skuIdEqualFold", "skuIdContainsFold", "skuName", "skuNameNEQ", "skuNameIn", "skuNameNotIn", "skuNameGT", "skuNameGTE", "skuNameLT", "skuNameLTE", "skuNameContains", "skuNameHasPrefix", "skuNameHasSuffix", "skuNameIsNil", "skuNameNotNil", "skuNameEqualFold", "skuNameContainsFold", "inventoryReportedAt", "inventoryReportedAtNEQ", "inventoryReportedAtIn", "inventoryReportedAtNotIn", "inventoryReportedAtGT", "inventoryReportedAtGTE", "inventoryReportedAtLT", "inventoryReportedAtLTE", "inventoryReportedAtIsNil", "inventoryReportedAtNotNil", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasSku", "hasSkuWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasTransitions", "hasTransitionsWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5968,92 +6184,92 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.CreatedAtLTE = data
-		case "siteID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteID"))
+		case "siteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteId"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteID = data
-		case "siteIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNEQ"))
+		case "siteIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNEQ"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNEQ = data
-		case "siteIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDIn"))
+		case "siteIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDIn = data
-		case "siteIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNotIn"))
+		case "siteIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNotIn = data
-		case "siteIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGT"))
+		case "siteIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGT = data
-		case "siteIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGTE"))
+		case "siteIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGTE = data
-		case "siteIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLT"))
+		case "siteIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLT = data
-		case "siteIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLTE"))
+		case "siteIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLTE = data
-		case "siteIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContains"))
+		case "siteIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContains"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDContains = data
-		case "siteIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasPrefix"))
+		case "siteIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasPrefix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasPrefix = data
-		case "siteIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasSuffix"))
+		case "siteIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasSuffix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasSuffix = data
-		case "siteIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDEqualFold"))
+		case "siteIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdEqualFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDEqualFold = data
-		case "siteIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContainsFold"))
+		case "siteIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContainsFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -6150,92 +6366,92 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.NameContainsFold = data
-		case "bmcMACAddress":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddress"))
+		case "bmcMacAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddress"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddress = data
-		case "bmcMACAddressNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressNEQ"))
+		case "bmcMacAddressNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressNEQ"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressNEQ = data
-		case "bmcMACAddressIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressIn"))
+		case "bmcMacAddressIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressIn = data
-		case "bmcMACAddressNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressNotIn"))
+		case "bmcMacAddressNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressNotIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressNotIn = data
-		case "bmcMACAddressGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressGT"))
+		case "bmcMacAddressGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressGT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressGT = data
-		case "bmcMACAddressGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressGTE"))
+		case "bmcMacAddressGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressGTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressGTE = data
-		case "bmcMACAddressLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressLT"))
+		case "bmcMacAddressLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressLT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressLT = data
-		case "bmcMACAddressLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressLTE"))
+		case "bmcMacAddressLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressLTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressLTE = data
-		case "bmcMACAddressContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressContains"))
+		case "bmcMacAddressContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressContains"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressContains = data
-		case "bmcMACAddressHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressHasPrefix"))
+		case "bmcMacAddressHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressHasPrefix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressHasPrefix = data
-		case "bmcMACAddressHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressHasSuffix"))
+		case "bmcMacAddressHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressHasSuffix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressHasSuffix = data
-		case "bmcMACAddressEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressEqualFold"))
+		case "bmcMacAddressEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressEqualFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressEqualFold = data
-		case "bmcMACAddressContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressContainsFold"))
+		case "bmcMacAddressContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressContainsFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -6691,14 +6907,14 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 			it.SubStateNotIn = data
 		case "subStateIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subStateIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubStateIsNil = data
 		case "subStateNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subStateNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -6759,106 +6975,106 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.StateChangedAtLTE = data
-		case "skuID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuID"))
+		case "skuId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuId"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuID = data
-		case "skuIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDNEQ"))
+		case "skuIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdNEQ"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDNEQ = data
-		case "skuIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDIn"))
+		case "skuIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDIn = data
-		case "skuIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDNotIn"))
+		case "skuIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdNotIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDNotIn = data
-		case "skuIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDGT"))
+		case "skuIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdGT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDGT = data
-		case "skuIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDGTE"))
+		case "skuIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdGTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDGTE = data
-		case "skuIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDLT"))
+		case "skuIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdLT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDLT = data
-		case "skuIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDLTE"))
+		case "skuIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdLTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDLTE = data
-		case "skuIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDContains"))
+		case "skuIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdContains"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDContains = data
-		case "skuIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDHasPrefix"))
+		case "skuIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdHasPrefix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDHasPrefix = data
-		case "skuIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDHasSuffix"))
+		case "skuIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdHasSuffix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDHasSuffix = data
-		case "skuIDIsNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "skuIdIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDIsNil = data
-		case "skuIDNotNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "skuIdNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDNotNil = data
-		case "skuIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDEqualFold"))
+		case "skuIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdEqualFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuIDEqualFold = data
-		case "skuIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIDContainsFold"))
+		case "skuIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdContainsFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -6943,14 +7159,14 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 			it.SkuNameHasSuffix = data
 		case "skuNameIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SkuNameIsNil = data
 		case "skuNameNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -7027,14 +7243,14 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 			it.InventoryReportedAtLTE = data
 		case "inventoryReportedAtIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("inventoryReportedAtIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.InventoryReportedAtIsNil = data
 		case "inventoryReportedAtNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("inventoryReportedAtNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -7817,7 +8033,7 @@ func (ec *executionContext) unmarshalInputSkuWhereInput(ctx context.Context, obj
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteID", "siteIDNEQ", "siteIDIn", "siteIDNotIn", "siteIDGT", "siteIDGTE", "siteIDLT", "siteIDLTE", "siteIDContains", "siteIDHasPrefix", "siteIDHasSuffix", "siteIDEqualFold", "siteIDContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "deviceType", "deviceTypeNEQ", "deviceTypeIn", "deviceTypeNotIn", "deviceTypeGT", "deviceTypeGTE", "deviceTypeLT", "deviceTypeLTE", "deviceTypeContains", "deviceTypeHasPrefix", "deviceTypeHasSuffix", "deviceTypeIsNil", "deviceTypeNotNil", "deviceTypeEqualFold", "deviceTypeContainsFold", "schemaVersion", "schemaVersionNEQ", "schemaVersionIn", "schemaVersionNotIn", "schemaVersionGT", "schemaVersionGTE", "schemaVersionLT", "schemaVersionLTE", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasMachines", "hasMachinesWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "deviceType", "deviceTypeNEQ", "deviceTypeIn", "deviceTypeNotIn", "deviceTypeGT", "deviceTypeGTE", "deviceTypeLT", "deviceTypeLTE", "deviceTypeContains", "deviceTypeHasPrefix", "deviceTypeHasSuffix", "deviceTypeIsNil", "deviceTypeNotNil", "deviceTypeEqualFold", "deviceTypeContainsFold", "schemaVersion", "schemaVersionNEQ", "schemaVersionIn", "schemaVersionNotIn", "schemaVersionGT", "schemaVersionGTE", "schemaVersionLT", "schemaVersionLTE", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasMachines", "hasMachinesWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7971,92 +8187,92 @@ func (ec *executionContext) unmarshalInputSkuWhereInput(ctx context.Context, obj
 				return it, err
 			}
 			it.CreatedAtLTE = data
-		case "siteID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteID"))
+		case "siteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteId"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteID = data
-		case "siteIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNEQ"))
+		case "siteIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNEQ"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNEQ = data
-		case "siteIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDIn"))
+		case "siteIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDIn = data
-		case "siteIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNotIn"))
+		case "siteIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNotIn = data
-		case "siteIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGT"))
+		case "siteIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGT = data
-		case "siteIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGTE"))
+		case "siteIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGTE = data
-		case "siteIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLT"))
+		case "siteIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLT = data
-		case "siteIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLTE"))
+		case "siteIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLTE = data
-		case "siteIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContains"))
+		case "siteIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContains"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDContains = data
-		case "siteIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasPrefix"))
+		case "siteIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasPrefix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasPrefix = data
-		case "siteIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasSuffix"))
+		case "siteIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasSuffix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasSuffix = data
-		case "siteIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDEqualFold"))
+		case "siteIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdEqualFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDEqualFold = data
-		case "siteIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContainsFold"))
+		case "siteIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContainsFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -8323,14 +8539,14 @@ func (ec *executionContext) unmarshalInputSkuWhereInput(ctx context.Context, obj
 			it.DeviceTypeHasSuffix = data
 		case "deviceTypeIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deviceTypeIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.DeviceTypeIsNil = data
 		case "deviceTypeNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deviceTypeNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -8626,7 +8842,7 @@ func (ec *executionContext) unmarshalInputTokenWhereInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "role", "roleNEQ", "roleIn", "roleNotIn", "machineID", "machineIDNEQ", "machineIDIn", "machineIDNotIn", "machineIDGT", "machineIDGTE", "machineIDLT", "machineIDLTE", "machineIDContains", "machineIDHasPrefix", "machineIDHasSuffix", "machineIDIsNil", "machineIDNotNil", "machineIDEqualFold", "machineIDContainsFold", "bmcMACAddress", "bmcMACAddressNEQ", "bmcMACAddressIn", "bmcMACAddressNotIn", "bmcMACAddressGT", "bmcMACAddressGTE", "bmcMACAddressLT", "bmcMACAddressLTE", "bmcMACAddressContains", "bmcMACAddressHasPrefix", "bmcMACAddressHasSuffix", "bmcMACAddressIsNil", "bmcMACAddressNotNil", "bmcMACAddressEqualFold", "bmcMACAddressContainsFold", "expiresAt", "expiresAtNEQ", "expiresAtIn", "expiresAtNotIn", "expiresAtGT", "expiresAtGTE", "expiresAtLT", "expiresAtLTE", "expiresAtIsNil", "expiresAtNotNil", "revokedAt", "revokedAtNEQ", "revokedAtIn", "revokedAtNotIn", "revokedAtGT", "revokedAtGTE", "revokedAtLT", "revokedAtLTE", "revokedAtIsNil", "revokedAtNotNil", "issuedBy", "issuedByNEQ", "issuedByIn", "issuedByNotIn", "issuedByGT", "issuedByGTE", "issuedByLT", "issuedByLTE", "issuedByContains", "issuedByHasPrefix", "issuedByHasSuffix", "issuedByEqualFold", "issuedByContainsFold", "lastUsedAt", "lastUsedAtNEQ", "lastUsedAtIn", "lastUsedAtNotIn", "lastUsedAtGT", "lastUsedAtGTE", "lastUsedAtLT", "lastUsedAtLTE", "lastUsedAtIsNil", "lastUsedAtNotNil"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "role", "roleNEQ", "roleIn", "roleNotIn", "machineId", "machineIdNEQ", "machineIdIn", "machineIdNotIn", "machineIdGT", "machineIdGTE", "machineIdLT", "machineIdLTE", "machineIdContains", "machineIdHasPrefix", "machineIdHasSuffix", "machineIdIsNil", "machineIdNotNil", "machineIdEqualFold", "machineIdContainsFold", "bmcMacAddress", "bmcMacAddressNEQ", "bmcMacAddressIn", "bmcMacAddressNotIn", "bmcMacAddressGT", "bmcMacAddressGTE", "bmcMacAddressLT", "bmcMacAddressLTE", "bmcMacAddressContains", "bmcMacAddressHasPrefix", "bmcMacAddressHasSuffix", "bmcMacAddressIsNil", "bmcMacAddressNotNil", "bmcMacAddressEqualFold", "bmcMacAddressContainsFold", "expiresAt", "expiresAtNEQ", "expiresAtIn", "expiresAtNotIn", "expiresAtGT", "expiresAtGTE", "expiresAtLT", "expiresAtLTE", "expiresAtIsNil", "expiresAtNotNil", "revokedAt", "revokedAtNEQ", "revokedAtIn", "revokedAtNotIn", "revokedAtGT", "revokedAtGTE", "revokedAtLT", "revokedAtLTE", "revokedAtIsNil", "revokedAtNotNil", "issuedBy", "issuedByNEQ", "issuedByIn", "issuedByNotIn", "issuedByGT", "issuedByGTE", "issuedByLT", "issuedByLTE", "issuedByContains", "issuedByHasPrefix", "issuedByHasSuffix", "issuedByEqualFold", "issuedByContainsFold", "lastUsedAt", "lastUsedAtNEQ", "lastUsedAtIn", "lastUsedAtNotIn", "lastUsedAtGT", "lastUsedAtGTE", "lastUsedAtLT", "lastUsedAtLTE", "lastUsedAtIsNil", "lastUsedAtNotNil"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -8899,211 +9115,211 @@ func (ec *executionContext) unmarshalInputTokenWhereInput(ctx context.Context, o
 				return it, err
 			}
 			it.RoleNotIn = data
-		case "machineID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineID"))
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineID = data
-		case "machineIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNEQ"))
+		case "machineIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNEQ"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNEQ = data
-		case "machineIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDIn"))
+		case "machineIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDIn = data
-		case "machineIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNotIn"))
+		case "machineIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNotIn = data
-		case "machineIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDGT"))
+		case "machineIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDGT = data
-		case "machineIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDGTE"))
+		case "machineIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDGTE = data
-		case "machineIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDLT"))
+		case "machineIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDLT = data
-		case "machineIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDLTE"))
+		case "machineIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDLTE = data
-		case "machineIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDContains"))
+		case "machineIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContains"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDContains = data
-		case "machineIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDHasPrefix"))
+		case "machineIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasPrefix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDHasPrefix = data
-		case "machineIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDHasSuffix"))
+		case "machineIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasSuffix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDHasSuffix = data
-		case "machineIDIsNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "machineIdIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDIsNil = data
-		case "machineIDNotNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "machineIdNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNotNil = data
-		case "machineIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDEqualFold"))
+		case "machineIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdEqualFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDEqualFold = data
-		case "machineIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDContainsFold"))
+		case "machineIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContainsFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDContainsFold = data
-		case "bmcMACAddress":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddress"))
+		case "bmcMacAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddress"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddress = data
-		case "bmcMACAddressNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressNEQ"))
+		case "bmcMacAddressNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressNEQ"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressNEQ = data
-		case "bmcMACAddressIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressIn"))
+		case "bmcMacAddressIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressIn = data
-		case "bmcMACAddressNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressNotIn"))
+		case "bmcMacAddressNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressNotIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressNotIn = data
-		case "bmcMACAddressGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressGT"))
+		case "bmcMacAddressGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressGT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressGT = data
-		case "bmcMACAddressGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressGTE"))
+		case "bmcMacAddressGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressGTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressGTE = data
-		case "bmcMACAddressLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressLT"))
+		case "bmcMacAddressLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressLT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressLT = data
-		case "bmcMACAddressLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressLTE"))
+		case "bmcMacAddressLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressLTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressLTE = data
-		case "bmcMACAddressContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressContains"))
+		case "bmcMacAddressContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressContains"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressContains = data
-		case "bmcMACAddressHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressHasPrefix"))
+		case "bmcMacAddressHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressHasPrefix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressHasPrefix = data
-		case "bmcMACAddressHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressHasSuffix"))
+		case "bmcMacAddressHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressHasSuffix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressHasSuffix = data
-		case "bmcMACAddressIsNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "bmcMacAddressIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressIsNil = data
-		case "bmcMACAddressNotNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "bmcMacAddressNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressNotNil = data
-		case "bmcMACAddressEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressEqualFold"))
+		case "bmcMacAddressEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressEqualFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.BmcMACAddressEqualFold = data
-		case "bmcMACAddressContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMACAddressContainsFold"))
+		case "bmcMacAddressContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressContainsFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -9167,14 +9383,14 @@ func (ec *executionContext) unmarshalInputTokenWhereInput(ctx context.Context, o
 			it.ExpiresAtLTE = data
 		case "expiresAtIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAtIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ExpiresAtIsNil = data
 		case "expiresAtNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAtNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -9237,14 +9453,14 @@ func (ec *executionContext) unmarshalInputTokenWhereInput(ctx context.Context, o
 			it.RevokedAtLTE = data
 		case "revokedAtIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revokedAtIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.RevokedAtIsNil = data
 		case "revokedAtNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revokedAtNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -9398,14 +9614,14 @@ func (ec *executionContext) unmarshalInputTokenWhereInput(ctx context.Context, o
 			it.LastUsedAtLTE = data
 		case "lastUsedAtIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastUsedAtIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.LastUsedAtIsNil = data
 		case "lastUsedAtNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastUsedAtNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -9491,7 +9707,7 @@ func (ec *executionContext) unmarshalInputTransitionWhereInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "siteID", "siteIDNEQ", "siteIDIn", "siteIDNotIn", "siteIDGT", "siteIDGTE", "siteIDLT", "siteIDLTE", "siteIDContains", "siteIDHasPrefix", "siteIDHasSuffix", "siteIDIsNil", "siteIDNotNil", "siteIDEqualFold", "siteIDContainsFold", "subjectType", "subjectTypeNEQ", "subjectTypeIn", "subjectTypeNotIn", "subjectID", "subjectIDNEQ", "subjectIDIn", "subjectIDNotIn", "subjectIDGT", "subjectIDGTE", "subjectIDLT", "subjectIDLTE", "subjectIDContains", "subjectIDHasPrefix", "subjectIDHasSuffix", "subjectIDEqualFold", "subjectIDContainsFold", "sequence", "sequenceNEQ", "sequenceIn", "sequenceNotIn", "sequenceGT", "sequenceGTE", "sequenceLT", "sequenceLTE", "machineID", "machineIDNEQ", "machineIDIn", "machineIDNotIn", "machineIDGT", "machineIDGTE", "machineIDLT", "machineIDLTE", "machineIDContains", "machineIDHasPrefix", "machineIDHasSuffix", "machineIDIsNil", "machineIDNotNil", "machineIDEqualFold", "machineIDContainsFold", "fromState", "fromStateNEQ", "fromStateIn", "fromStateNotIn", "fromStateGT", "fromStateGTE", "fromStateLT", "fromStateLTE", "fromStateContains", "fromStateHasPrefix", "fromStateHasSuffix", "fromStateIsNil", "fromStateNotNil", "fromStateEqualFold", "fromStateContainsFold", "toState", "toStateNEQ", "toStateIn", "toStateNotIn", "toStateGT", "toStateGTE", "toStateLT", "toStateLTE", "toStateContains", "toStateHasPrefix", "toStateHasSuffix", "toStateIsNil", "toStateNotNil", "toStateEqualFold", "toStateContainsFold", "cause", "causeNEQ", "causeIn", "causeNotIn", "causeGT", "causeGTE", "causeLT", "causeLTE", "causeContains", "causeHasPrefix", "causeHasSuffix", "causeEqualFold", "causeContainsFold", "actor", "actorNEQ", "actorIn", "actorNotIn", "actorGT", "actorGTE", "actorLT", "actorLTE", "actorContains", "actorHasPrefix", "actorHasSuffix", "actorEqualFold", "actorContainsFold", "message", "messageNEQ", "messageIn", "messageNotIn", "messageGT", "messageGTE", "messageLT", "messageLTE", "messageContains", "messageHasPrefix", "messageHasSuffix", "messageEqualFold", "messageContainsFold", "occurredAt", "occurredAtNEQ", "occurredAtIn", "occurredAtNotIn", "occurredAtGT", "occurredAtGTE", "occurredAtLT", "occurredAtLTE", "hasSite", "hasSiteWith", "hasMachine", "hasMachineWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdIsNil", "siteIdNotNil", "siteIdEqualFold", "siteIdContainsFold", "subjectType", "subjectTypeNEQ", "subjectTypeIn", "subjectTypeNotIn", "subjectId", "subjectIdNEQ", "subjectIdIn", "subjectIdNotIn", "subjectIdGT", "subjectIdGTE", "subjectIdLT", "subjectIdLTE", "subjectIdContains", "subjectIdHasPrefix", "subjectIdHasSuffix", "subjectIdEqualFold", "subjectIdContainsFold", "sequence", "sequenceNEQ", "sequenceIn", "sequenceNotIn", "sequenceGT", "sequenceGTE", "sequenceLT", "sequenceLTE", "machineId", "machineIdNEQ", "machineIdIn", "machineIdNotIn", "machineIdGT", "machineIdGTE", "machineIdLT", "machineIdLTE", "machineIdContains", "machineIdHasPrefix", "machineIdHasSuffix", "machineIdIsNil", "machineIdNotNil", "machineIdEqualFold", "machineIdContainsFold", "fromState", "fromStateNEQ", "fromStateIn", "fromStateNotIn", "fromStateGT", "fromStateGTE", "fromStateLT", "fromStateLTE", "fromStateContains", "fromStateHasPrefix", "fromStateHasSuffix", "fromStateIsNil", "fromStateNotNil", "fromStateEqualFold", "fromStateContainsFold", "toState", "toStateNEQ", "toStateIn", "toStateNotIn", "toStateGT", "toStateGTE", "toStateLT", "toStateLTE", "toStateContains", "toStateHasPrefix", "toStateHasSuffix", "toStateIsNil", "toStateNotNil", "toStateEqualFold", "toStateContainsFold", "cause", "causeNEQ", "causeIn", "causeNotIn", "causeGT", "causeGTE", "causeLT", "causeLTE", "causeContains", "causeHasPrefix", "causeHasSuffix", "causeEqualFold", "causeContainsFold", "actor", "actorNEQ", "actorIn", "actorNotIn", "actorGT", "actorGTE", "actorLT", "actorLTE", "actorContains", "actorHasPrefix", "actorHasSuffix", "actorEqualFold", "actorContainsFold", "message", "messageNEQ", "messageIn", "messageNotIn", "messageGT", "messageGTE", "messageLT", "messageLTE", "messageContains", "messageHasPrefix", "messageHasSuffix", "messageEqualFold", "messageContainsFold", "occurredAt", "occurredAtNEQ", "occurredAtIn", "occurredAtNotIn", "occurredAtGT", "occurredAtGTE", "occurredAtLT", "occurredAtLTE", "hasSite", "hasSiteWith", "hasMachine", "hasMachineWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -9589,106 +9805,106 @@ func (ec *executionContext) unmarshalInputTransitionWhereInput(ctx context.Conte
 				return it, err
 			}
 			it.IDContainsFold = data
-		case "siteID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteID"))
+		case "siteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteId"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteID = data
-		case "siteIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNEQ"))
+		case "siteIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNEQ"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNEQ = data
-		case "siteIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDIn"))
+		case "siteIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDIn = data
-		case "siteIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNotIn"))
+		case "siteIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNotIn = data
-		case "siteIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGT"))
+		case "siteIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGT = data
-		case "siteIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDGTE"))
+		case "siteIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDGTE = data
-		case "siteIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLT"))
+		case "siteIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLT = data
-		case "siteIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDLTE"))
+		case "siteIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDLTE = data
-		case "siteIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContains"))
+		case "siteIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContains"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDContains = data
-		case "siteIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasPrefix"))
+		case "siteIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasPrefix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasPrefix = data
-		case "siteIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDHasSuffix"))
+		case "siteIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasSuffix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDHasSuffix = data
-		case "siteIDIsNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "siteIdIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDIsNil = data
-		case "siteIDNotNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "siteIdNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDNotNil = data
-		case "siteIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDEqualFold"))
+		case "siteIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdEqualFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SiteIDEqualFold = data
-		case "siteIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIDContainsFold"))
+		case "siteIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContainsFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -9722,92 +9938,92 @@ func (ec *executionContext) unmarshalInputTransitionWhereInput(ctx context.Conte
 				return it, err
 			}
 			it.SubjectTypeNotIn = data
-		case "subjectID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectID"))
+		case "subjectId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectId"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectID = data
-		case "subjectIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDNEQ"))
+		case "subjectIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdNEQ"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDNEQ = data
-		case "subjectIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDIn"))
+		case "subjectIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDIn = data
-		case "subjectIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDNotIn"))
+		case "subjectIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdNotIn"))
 			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDNotIn = data
-		case "subjectIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDGT"))
+		case "subjectIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdGT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDGT = data
-		case "subjectIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDGTE"))
+		case "subjectIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdGTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDGTE = data
-		case "subjectIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDLT"))
+		case "subjectIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdLT"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDLT = data
-		case "subjectIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDLTE"))
+		case "subjectIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdLTE"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDLTE = data
-		case "subjectIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDContains"))
+		case "subjectIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdContains"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDContains = data
-		case "subjectIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDHasPrefix"))
+		case "subjectIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdHasPrefix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDHasPrefix = data
-		case "subjectIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDHasSuffix"))
+		case "subjectIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdHasSuffix"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDHasSuffix = data
-		case "subjectIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDEqualFold"))
+		case "subjectIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdEqualFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.SubjectIDEqualFold = data
-		case "subjectIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIDContainsFold"))
+		case "subjectIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjectIdContainsFold"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -9869,106 +10085,106 @@ func (ec *executionContext) unmarshalInputTransitionWhereInput(ctx context.Conte
 				return it, err
 			}
 			it.SequenceLTE = data
-		case "machineID":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineID"))
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineID = data
-		case "machineIDNEQ":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNEQ"))
+		case "machineIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNEQ"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNEQ = data
-		case "machineIDIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDIn"))
+		case "machineIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDIn = data
-		case "machineIDNotIn":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNotIn"))
+		case "machineIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotIn"))
 			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNotIn = data
-		case "machineIDGT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDGT"))
+		case "machineIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDGT = data
-		case "machineIDGTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDGTE"))
+		case "machineIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDGTE = data
-		case "machineIDLT":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDLT"))
+		case "machineIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLT"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDLT = data
-		case "machineIDLTE":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDLTE"))
+		case "machineIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLTE"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDLTE = data
-		case "machineIDContains":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDContains"))
+		case "machineIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContains"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDContains = data
-		case "machineIDHasPrefix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDHasPrefix"))
+		case "machineIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasPrefix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDHasPrefix = data
-		case "machineIDHasSuffix":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDHasSuffix"))
+		case "machineIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasSuffix"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDHasSuffix = data
-		case "machineIDIsNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "machineIdIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDIsNil = data
-		case "machineIDNotNil":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+		case "machineIdNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDNotNil = data
-		case "machineIDEqualFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDEqualFold"))
+		case "machineIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdEqualFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.MachineIDEqualFold = data
-		case "machineIDContainsFold":
-			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIDContainsFold"))
+		case "machineIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContainsFold"))
 			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
@@ -10053,14 +10269,14 @@ func (ec *executionContext) unmarshalInputTransitionWhereInput(ctx context.Conte
 			it.FromStateHasSuffix = data
 		case "fromStateIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fromStateIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.FromStateIsNil = data
 		case "fromStateNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fromStateNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -10158,14 +10374,14 @@ func (ec *executionContext) unmarshalInputTransitionWhereInput(ctx context.Conte
 			it.ToStateHasSuffix = data
 		case "toStateIsNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("toStateIsNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.ToStateIsNil = data
 		case "toStateNotNil":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("toStateNotNil"))
-			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -10625,18 +10841,18 @@ func (ec *executionContext) _HealthAlert(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "siteID":
-			out.Values[i] = ec._HealthAlert_siteID(ctx, field, obj)
+		case "siteId":
+			out.Values[i] = ec._HealthAlert_siteId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "machineID":
-			out.Values[i] = ec._HealthAlert_machineID(ctx, field, obj)
+		case "machineId":
+			out.Values[i] = ec._HealthAlert_machineId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "alertID":
-			out.Values[i] = ec._HealthAlert_alertID(ctx, field, obj)
+		case "alertId":
+			out.Values[i] = ec._HealthAlert_alertId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -10725,6 +10941,11 @@ func (ec *executionContext) _HealthAlertConnection(ctx context.Context, sel ast.
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "nodes":
+			out.Values[i] = ec._HealthAlertConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -10801,8 +11022,8 @@ func (ec *executionContext) _Machine(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "siteID":
-			out.Values[i] = ec._Machine_siteID(ctx, field, obj)
+		case "siteId":
+			out.Values[i] = ec._Machine_siteId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -10811,8 +11032,8 @@ func (ec *executionContext) _Machine(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "bmcMACAddress":
-			out.Values[i] = ec._Machine_bmcMACAddress(ctx, field, obj)
+		case "bmcMacAddress":
+			out.Values[i] = ec._Machine_bmcMacAddress(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -10856,8 +11077,8 @@ func (ec *executionContext) _Machine(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "skuID":
-			out.Values[i] = ec._Machine_skuID(ctx, field, obj)
+		case "skuId":
+			out.Values[i] = ec._Machine_skuId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -10966,6 +11187,11 @@ func (ec *executionContext) _MachineConnection(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "nodes":
+			out.Values[i] = ec._MachineConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11023,7 +11249,7 @@ func (ec *executionContext) _MachineEdge(ctx context.Context, sel ast.SelectionS
 
 var pageInfoImplementors = []string{"PageInfo"}
 
-func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *entgql.PageInfo[string]) graphql.Marshaler {
+func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet, obj *relay.PageInfo) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, pageInfoImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -11317,6 +11543,11 @@ func (ec *executionContext) _SiteConnection(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "nodes":
+			out.Values[i] = ec._SiteConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11393,8 +11624,8 @@ func (ec *executionContext) _Sku(ctx context.Context, sel ast.SelectionSet, obj 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "siteID":
-			out.Values[i] = ec._Sku_siteID(ctx, field, obj)
+		case "siteId":
+			out.Values[i] = ec._Sku_siteId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -11445,6 +11676,12 @@ func (ec *executionContext) _Sku(ctx context.Context, sel ast.SelectionSet, obj 
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Sku_machines(ctx, field, obj)
 				})
+		case "machineCount":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Sku_machineCount(ctx, field, obj)
+				})
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11485,6 +11722,11 @@ func (ec *executionContext) _SkuConnection(ctx context.Context, sel ast.Selectio
 			}
 		case "totalCount":
 			out.Values[i] = ec._SkuConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._SkuConnection_nodes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -11574,13 +11816,13 @@ func (ec *executionContext) _Token(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "machineID":
-			out.Values[i] = ec._Token_machineID(ctx, field, obj)
+		case "machineId":
+			out.Values[i] = ec._Token_machineId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "bmcMACAddress":
-			out.Values[i] = ec._Token_bmcMACAddress(ctx, field, obj)
+		case "bmcMacAddress":
+			out.Values[i] = ec._Token_bmcMacAddress(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -11658,6 +11900,11 @@ func (ec *executionContext) _TokenConnection(ctx context.Context, sel ast.Select
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "nodes":
+			out.Values[i] = ec._TokenConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11729,8 +11976,8 @@ func (ec *executionContext) _Transition(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "siteID":
-			out.Values[i] = ec._Transition_siteID(ctx, field, obj)
+		case "siteId":
+			out.Values[i] = ec._Transition_siteId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -11739,8 +11986,8 @@ func (ec *executionContext) _Transition(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "subjectID":
-			out.Values[i] = ec._Transition_subjectID(ctx, field, obj)
+		case "subjectId":
+			out.Values[i] = ec._Transition_subjectId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -11749,8 +11996,8 @@ func (ec *executionContext) _Transition(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "machineID":
-			out.Values[i] = ec._Transition_machineID(ctx, field, obj)
+		case "machineId":
+			out.Values[i] = ec._Transition_machineId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -11844,6 +12091,11 @@ func (ec *executionContext) _TransitionConnection(ctx context.Context, sel ast.S
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "nodes":
+			out.Values[i] = ec._TransitionConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -11903,14 +12155,38 @@ func (ec *executionContext) _TransitionEdge(ctx context.Context, sel ast.Selecti
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) unmarshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, v any) (entgql.Cursor[string], error) {
-	var res entgql.Cursor[string]
+func (ec *executionContext) unmarshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx context.Context, v any) (relay.Cursor, error) {
+	var res relay.Cursor
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, sel ast.SelectionSet, v entgql.Cursor[string]) graphql.Marshaler {
+func (ec *executionContext) marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx context.Context, sel ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNHealthAlert2ᚕᚖfleetgraphᚋentᚐHealthAlertᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.HealthAlert) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNHealthAlert2ᚖfleetgraphᚋentᚐHealthAlert(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNHealthAlert2ᚖfleetgraphᚋentᚐHealthAlert(ctx context.Context, sel ast.SelectionSet, v *ent.HealthAlert) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "HealthAlert!")
+		return graphql.Null
+	}
+	return ec._HealthAlert(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNHealthAlertConnection2ᚖfleetgraphᚋentᚐHealthAlertConnection(ctx context.Context, sel ast.SelectionSet, v *ent.HealthAlertConnection) graphql.Marshaler {
@@ -12041,7 +12317,7 @@ func (ec *executionContext) marshalNOrderDirection2entgoᚗioᚋcontribᚋentgql
 	return v
 }
 
-func (ec *executionContext) marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v entgql.PageInfo[string]) graphql.Marshaler {
+func (ec *executionContext) marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
 	return ec._PageInfo(ctx, sel, &v)
 }
 
@@ -12167,6 +12443,22 @@ func (ec *executionContext) marshalNSubjectType2fleetgraphᚋfleetᚐSubjectType
 	return v
 }
 
+func (ec *executionContext) marshalNToken2ᚕᚖfleetgraphᚋentᚐTokenᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Token) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNToken2ᚖfleetgraphᚋentᚐToken(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNToken2ᚖfleetgraphᚋentᚐToken(ctx context.Context, sel ast.SelectionSet, v *ent.Token) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "Token!")
@@ -12202,6 +12494,30 @@ func (ec *executionContext) unmarshalNTokenWhereInput2ᚖfleetgraphᚋentᚐToke
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNTransition2ᚕᚖfleetgraphᚋentᚐTransitionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Transition) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTransition2ᚖfleetgraphᚋentᚐTransition(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNTransition2ᚖfleetgraphᚋentᚐTransition(ctx context.Context, sel ast.SelectionSet, v *ent.Transition) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "Transition!")
+		return graphql.Null
+	}
+	return ec._Transition(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNTransitionConnection2ᚖfleetgraphᚋentᚐTransitionConnection(ctx context.Context, sel ast.SelectionSet, v *ent.TransitionConnection) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "TransitionConnection!")
@@ -12229,16 +12545,16 @@ func (ec *executionContext) unmarshalNTransitionWhereInput2ᚖfleetgraphᚋent�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, v any) (*entgql.Cursor[string], error) {
+func (ec *executionContext) unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx context.Context, v any) (*relay.Cursor, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var res = new(entgql.Cursor[string])
+	var res = new(relay.Cursor)
 	err := res.UnmarshalGQL(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx context.Context, sel ast.SelectionSet, v *entgql.Cursor[string]) graphql.Marshaler {
+func (ec *executionContext) marshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx context.Context, sel ast.SelectionSet, v *relay.Cursor) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -6,11 +6,11 @@ import (
 	"bytes"
 	"context"
 	"fleetgraph/ent"
+	"fleetgraph/ent/relay"
 	"fleetgraph/fleet"
 	"fmt"
 	"sync/atomic"
 
-	"entgo.io/contrib/entgql"
 	"github.com/99designs/gqlgen/graphql"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -140,6 +140,7 @@ type ComplexityRoot struct {
 
 	HealthAlertConnection struct {
 		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
 	}
@@ -182,7 +183,7 @@ type ComplexityRoot struct {
 	Machine struct {
 		BmcMACAddress       func(childComplexity int) int
 		CreatedAt           func(childComplexity int) int
-		HealthAlerts        func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
+		HealthAlerts        func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
 		ID                  func(childComplexity int) int
 		Inventory           func(childComplexity int) int
 		InventoryDocument   func(childComplexity int) int
@@ -202,13 +203,14 @@ type ComplexityRoot struct {
 		State               func(childComplexity int) int
 		StateChangedAt      func(childComplexity int) int
 		SubState            func(childComplexity int) int
-		Transitions         func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
+		Transitions         func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
 		UpdatedAt           func(childComplexity int) int
 		Vendor              func(childComplexity int) int
 	}
 
 	MachineConnection struct {
 		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
 	}
@@ -277,18 +279,18 @@ type ComplexityRoot struct {
 	Query struct {
 		ExplainSku        func(childComplexity int, machineID string, first *int) int
 		GenerateSku       func(childComplexity int, machineID string, name *string) int
-		HealthAlerts      func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
+		HealthAlerts      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
 		Machine           func(childComplexity int, site string, name *string, serialNumber *string, bmcMacAddress *string) int
-		Machines          func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
+		Machines          func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
 		Node              func(childComplexity int, id string) int
 		Nodes             func(childComplexity int, ids []string) int
 		PreviewSkuReplace func(childComplexity int, skuID string, components fleet.SkuComponents) int
 		Site              func(childComplexity int, name string) int
-		Sites             func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.SiteOrder, where *ent.SiteWhereInput) int
+		Sites             func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SiteOrder, where *ent.SiteWhereInput) int
 		Sku               func(childComplexity int, site string, name string) int
-		Skus              func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
-		Tokens            func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) int
-		Transitions       func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
+		Skus              func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
+		Tokens            func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) int
+		Transitions       func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
 		Viewer            func(childComplexity int) int
 	}
 
@@ -308,18 +310,19 @@ type ComplexityRoot struct {
 	Site struct {
 		CreatedAt    func(childComplexity int) int
 		Description  func(childComplexity int) int
-		HealthAlerts func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
+		HealthAlerts func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
 		ID           func(childComplexity int) int
-		Machines     func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
+		Machines     func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
 		Name         func(childComplexity int) int
 		Revision     func(childComplexity int) int
-		Skus         func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
-		Transitions  func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
+		Skus         func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
+		Transitions  func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
 		UpdatedAt    func(childComplexity int) int
 	}
 
 	SiteConnection struct {
 		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
 	}
@@ -335,7 +338,8 @@ type ComplexityRoot struct {
 		Description   func(childComplexity int) int
 		DeviceType    func(childComplexity int) int
 		ID            func(childComplexity int) int
-		Machines      func(childComplexity int, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
+		MachineCount  func(childComplexity int) int
+		Machines      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
 		Name          func(childComplexity int) int
 		Revision      func(childComplexity int) int
 		SchemaVersion func(childComplexity int) int
@@ -371,6 +375,7 @@ type ComplexityRoot struct {
 
 	SkuConnection struct {
 		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
 	}
@@ -454,6 +459,7 @@ type ComplexityRoot struct {
 
 	TokenConnection struct {
 		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
 	}
@@ -494,6 +500,7 @@ type ComplexityRoot struct {
 
 	TransitionConnection struct {
 		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
 		PageInfo   func(childComplexity int) int
 		TotalCount func(childComplexity int) int
 	}
@@ -857,7 +864,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.GpuPlatformInfo.TrayIndex(childComplexity), true
 
-	case "HealthAlert.alertID":
+	case "HealthAlert.alertId":
 		if e.ComplexityRoot.HealthAlert.AlertID == nil {
 			break
 		}
@@ -887,7 +894,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.HealthAlert.Machine(childComplexity), true
-	case "HealthAlert.machineID":
+	case "HealthAlert.machineId":
 		if e.ComplexityRoot.HealthAlert.MachineID == nil {
 			break
 		}
@@ -905,7 +912,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.HealthAlert.Site(childComplexity), true
-	case "HealthAlert.siteID":
+	case "HealthAlert.siteId":
 		if e.ComplexityRoot.HealthAlert.SiteID == nil {
 			break
 		}
@@ -936,6 +943,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.HealthAlertConnection.Edges(childComplexity), true
+	case "HealthAlertConnection.nodes":
+		if e.ComplexityRoot.HealthAlertConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HealthAlertConnection.Nodes(childComplexity), true
 	case "HealthAlertConnection.pageInfo":
 		if e.ComplexityRoot.HealthAlertConnection.PageInfo == nil {
 			break
@@ -1074,7 +1087,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.IssueTokenPayload.Token(childComplexity), true
 
-	case "Machine.bmcMACAddress":
+	case "Machine.bmcMacAddress":
 		if e.ComplexityRoot.Machine.BmcMACAddress == nil {
 			break
 		}
@@ -1096,7 +1109,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Machine.HealthAlerts(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.HealthAlertOrder), args["where"].(*ent.HealthAlertWhereInput)), true
+		return e.ComplexityRoot.Machine.HealthAlerts(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.HealthAlertOrder), args["where"].(*ent.HealthAlertWhereInput)), true
 	case "Machine.id":
 		if e.ComplexityRoot.Machine.ID == nil {
 			break
@@ -1163,7 +1176,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Machine.Site(childComplexity), true
-	case "Machine.siteID":
+	case "Machine.siteId":
 		if e.ComplexityRoot.Machine.SiteID == nil {
 			break
 		}
@@ -1181,7 +1194,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Machine.SkuComparison(childComplexity), true
-	case "Machine.skuID":
+	case "Machine.skuId":
 		if e.ComplexityRoot.Machine.SkuID == nil {
 			break
 		}
@@ -1221,7 +1234,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Machine.Transitions(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.TransitionOrder), args["where"].(*ent.TransitionWhereInput)), true
+		return e.ComplexityRoot.Machine.Transitions(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.TransitionOrder), args["where"].(*ent.TransitionWhereInput)), true
 	case "Machine.updatedAt":
 		if e.ComplexityRoot.Machine.UpdatedAt == nil {
 			break
@@ -1241,6 +1254,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.MachineConnection.Edges(childComplexity), true
+	case "MachineConnection.nodes":
+		if e.ComplexityRoot.MachineConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineConnection.Nodes(childComplexity), true
 	case "MachineConnection.pageInfo":
 		if e.ComplexityRoot.MachineConnection.PageInfo == nil {
 			break
@@ -1581,7 +1600,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.HealthAlerts(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.HealthAlertOrder), args["where"].(*ent.HealthAlertWhereInput)), true
+		return e.ComplexityRoot.Query.HealthAlerts(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.HealthAlertOrder), args["where"].(*ent.HealthAlertWhereInput)), true
 
 	case "Query.machine":
 		if e.ComplexityRoot.Query.Machine == nil {
@@ -1604,7 +1623,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Machines(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.MachineOrder), args["where"].(*ent.MachineWhereInput)), true
+		return e.ComplexityRoot.Query.Machines(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.MachineOrder), args["where"].(*ent.MachineWhereInput)), true
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -1659,7 +1678,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Sites(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.SiteOrder), args["where"].(*ent.SiteWhereInput)), true
+		return e.ComplexityRoot.Query.Sites(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.SiteOrder), args["where"].(*ent.SiteWhereInput)), true
 	case "Query.sku":
 		if e.ComplexityRoot.Query.Sku == nil {
 			break
@@ -1681,7 +1700,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Skus(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.SkuOrder), args["where"].(*ent.SkuWhereInput)), true
+		return e.ComplexityRoot.Query.Skus(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.SkuOrder), args["where"].(*ent.SkuWhereInput)), true
 	case "Query.tokens":
 		if e.ComplexityRoot.Query.Tokens == nil {
 			break
@@ -1692,7 +1711,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Tokens(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.TokenOrder), args["where"].(*ent.TokenWhereInput)), true
+		return e.ComplexityRoot.Query.Tokens(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.TokenOrder), args["where"].(*ent.TokenWhereInput)), true
 	case "Query.transitions":
 		if e.ComplexityRoot.Query.Transitions == nil {
 			break
@@ -1703,7 +1722,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Transitions(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.TransitionOrder), args["where"].(*ent.TransitionWhereInput)), true
+		return e.ComplexityRoot.Query.Transitions(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.TransitionOrder), args["where"].(*ent.TransitionWhereInput)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -1760,7 +1779,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Site.HealthAlerts(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.HealthAlertOrder), args["where"].(*ent.HealthAlertWhereInput)), true
+		return e.ComplexityRoot.Site.HealthAlerts(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.HealthAlertOrder), args["where"].(*ent.HealthAlertWhereInput)), true
 	case "Site.id":
 		if e.ComplexityRoot.Site.ID == nil {
 			break
@@ -1777,7 +1796,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Site.Machines(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.MachineOrder), args["where"].(*ent.MachineWhereInput)), true
+		return e.ComplexityRoot.Site.Machines(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.MachineOrder), args["where"].(*ent.MachineWhereInput)), true
 	case "Site.name":
 		if e.ComplexityRoot.Site.Name == nil {
 			break
@@ -1800,7 +1819,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Site.Skus(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.SkuOrder), args["where"].(*ent.SkuWhereInput)), true
+		return e.ComplexityRoot.Site.Skus(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.SkuOrder), args["where"].(*ent.SkuWhereInput)), true
 	case "Site.transitions":
 		if e.ComplexityRoot.Site.Transitions == nil {
 			break
@@ -1811,7 +1830,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Site.Transitions(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.TransitionOrder), args["where"].(*ent.TransitionWhereInput)), true
+		return e.ComplexityRoot.Site.Transitions(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.TransitionOrder), args["where"].(*ent.TransitionWhereInput)), true
 	case "Site.updatedAt":
 		if e.ComplexityRoot.Site.UpdatedAt == nil {
 			break
@@ -1825,6 +1844,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SiteConnection.Edges(childComplexity), true
+	case "SiteConnection.nodes":
+		if e.ComplexityRoot.SiteConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SiteConnection.Nodes(childComplexity), true
 	case "SiteConnection.pageInfo":
 		if e.ComplexityRoot.SiteConnection.PageInfo == nil {
 			break
@@ -1881,6 +1906,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Sku.ID(childComplexity), true
+	case "Sku.machineCount":
+		if e.ComplexityRoot.Sku.MachineCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Sku.MachineCount(childComplexity), true
 	case "Sku.machines":
 		if e.ComplexityRoot.Sku.Machines == nil {
 			break
@@ -1891,7 +1922,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Sku.Machines(childComplexity, args["after"].(*entgql.Cursor[string]), args["first"].(*int), args["before"].(*entgql.Cursor[string]), args["last"].(*int), args["orderBy"].(*ent.MachineOrder), args["where"].(*ent.MachineWhereInput)), true
+		return e.ComplexityRoot.Sku.Machines(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.MachineOrder), args["where"].(*ent.MachineWhereInput)), true
 	case "Sku.name":
 		if e.ComplexityRoot.Sku.Name == nil {
 			break
@@ -1916,7 +1947,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Sku.Site(childComplexity), true
-	case "Sku.siteID":
+	case "Sku.siteId":
 		if e.ComplexityRoot.Sku.SiteID == nil {
 			break
 		}
@@ -2034,6 +2065,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SkuConnection.Edges(childComplexity), true
+	case "SkuConnection.nodes":
+		if e.ComplexityRoot.SkuConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SkuConnection.Nodes(childComplexity), true
 	case "SkuConnection.pageInfo":
 		if e.ComplexityRoot.SkuConnection.PageInfo == nil {
 			break
@@ -2272,7 +2309,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.AllSites(childComplexity), true
-	case "Token.bmcMACAddress":
+	case "Token.bmcMacAddress":
 		if e.ComplexityRoot.Token.BmcMACAddress == nil {
 			break
 		}
@@ -2308,7 +2345,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.LastUsedAt(childComplexity), true
-	case "Token.machineID":
+	case "Token.machineId":
 		if e.ComplexityRoot.Token.MachineID == nil {
 			break
 		}
@@ -2345,6 +2382,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.TokenConnection.Edges(childComplexity), true
+	case "TokenConnection.nodes":
+		if e.ComplexityRoot.TokenConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TokenConnection.Nodes(childComplexity), true
 	case "TokenConnection.pageInfo":
 		if e.ComplexityRoot.TokenConnection.PageInfo == nil {
 			break
@@ -2439,7 +2482,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Transition.Machine(childComplexity), true
-	case "Transition.machineID":
+	case "Transition.machineId":
 		if e.ComplexityRoot.Transition.MachineID == nil {
 			break
 		}
@@ -2469,13 +2512,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Transition.Site(childComplexity), true
-	case "Transition.siteID":
+	case "Transition.siteId":
 		if e.ComplexityRoot.Transition.SiteID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Transition.SiteID(childComplexity), true
-	case "Transition.subjectID":
+	case "Transition.subjectId":
 		if e.ComplexityRoot.Transition.SubjectID == nil {
 			break
 		}
@@ -2500,6 +2543,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.TransitionConnection.Edges(childComplexity), true
+	case "TransitionConnection.nodes":
+		if e.ComplexityRoot.TransitionConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransitionConnection.Nodes(childComplexity), true
 	case "TransitionConnection.pageInfo":
 		if e.ComplexityRoot.TransitionConnection.PageInfo == nil {
 			break
@@ -2796,13 +2845,51 @@ type RevokeTokenPayload {
   token: Token!
 }
 `, BuiltIn: false},
-	{Name: "../schema/ent.graphql", Input: `directive @goField(forceResolver: Boolean, name: String, omittable: Boolean) on FIELD_DEFINITION | INPUT_FIELD_DEFINITION
-directive @goModel(model: String, models: [String!], forceGenerate: Boolean) on OBJECT | INPUT_OBJECT | SCALAR | ENUM | INTERFACE | UNION
+	{Name: "../schema/ent.graphql", Input: `"""
+For the generator of the server's code; without meaning to clients.
 """
-Define a Relay Cursor type:
-https://relay.dev/graphql/connections.htm#sec-Cursor
+directive @goField(
+  """
+  For the generator of the server's code.
+  """
+  forceResolver: Boolean
+
+  """
+  For the generator of the server's code.
+  """
+  name: String
+
+  """
+  For the generator of the server's code.
+  """
+  omittable: Boolean
+) on FIELD_DEFINITION | INPUT_FIELD_DEFINITION
+"""
+For the generator of the server's code; without meaning to clients.
+"""
+directive @goModel(
+  """
+  For the generator of the server's code.
+  """
+  model: String
+
+  """
+  For the generator of the server's code.
+  """
+  models: [String!]
+
+  """
+  For the generator of the server's code.
+  """
+  forceGenerate: Boolean
+) on OBJECT | INPUT_OBJECT | SCALAR | ENUM | INTERFACE | UNION
+"""
+Opaque position in a connection. It holds for the connection and the order that it was given out in, and outlives the object that it points at.
 """
 scalar Cursor
+"""
+Something wrong with a machine that stands until its reason is gone; then the row is removed and the history keeps it.
+"""
 type HealthAlert implements Node {
   """
   Opaque global id; its prefix tells the type and it sorts by creation time.
@@ -2811,15 +2898,15 @@ type HealthAlert implements Node {
   """
   Id of the machine's site.
   """
-  siteID: ID!
+  siteId: ID!
   """
   Id of the machine that the alert stands on.
   """
-  machineID: ID!
+  machineId: ID!
   """
   What is wrong, such as SkuValidation.
   """
-  alertID: String!
+  alertId: String!
   """
   What raised the alert, such as sku-validation; only it may clear it.
   """
@@ -2854,211 +2941,541 @@ type HealthAlert implements Node {
   machine: Machine!
 }
 """
-A connection to a list of items.
+A page of health alerts.
 """
 type HealthAlertConnection {
   """
-  A list of edges.
+  The items of the page with their positions, in the order asked for.
   """
   edges: [HealthAlertEdge]
   """
-  Information to aid in pagination.
+  Where the page lies in the connection.
   """
   pageInfo: PageInfo!
   """
-  Identifies the total count of items in the connection.
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
   """
   totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [HealthAlert!]!
 }
 """
-An edge in a connection.
+A health alert in a connection, with its position.
 """
 type HealthAlertEdge {
   """
-  The item at the end of the edge.
+  The health alert.
   """
   node: HealthAlert
   """
-  A cursor for use in pagination.
+  Position of the health alert; pass it as after or before to read what follows or precedes it.
   """
   cursor: Cursor!
 }
 """
-Ordering options for HealthAlert connections
+Order of health alerts; what is equal is ordered by id in the same direction.
 """
 input HealthAlertOrder {
   """
-  The ordering direction.
+  Direction of the order.
   """
   direction: OrderDirection! = ASC
   """
-  The field by which to order HealthAlerts.
+  What is compared.
   """
   field: HealthAlertOrderField!
 }
 """
-Properties by which HealthAlert connections can be ordered.
+What health alerts can be ordered by.
 """
 enum HealthAlertOrderField {
+  """
+  By inAlertSince: since when the alert stands in its present form.
+  """
   IN_ALERT_SINCE
 }
 """
-HealthAlertWhereInput is used for filtering HealthAlert objects.
-Input was generated by ent.
+Filter of health alerts. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
 """
 input HealthAlertWhereInput {
+  """
+  This filter must not find it.
+  """
   not: HealthAlertWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
   and: [HealthAlertWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
   or: [HealthAlertWhereInput!]
   """
-  id field predicates
+  Id equals this text.
   """
   id: ID
+  """
+  Id differs from this text.
+  """
   idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
   idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
   idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
   idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
   idGTE: ID
+  """
+  Id sorts before this text.
+  """
   idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
   idLTE: ID
+  """
+  Id equals this text in any case.
+  """
   idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
   idContainsFold: ID
   """
-  site_id field predicates
+  Site id equals this text.
   """
-  siteID: ID
-  siteIDNEQ: ID
-  siteIDIn: [ID!]
-  siteIDNotIn: [ID!]
-  siteIDGT: ID
-  siteIDGTE: ID
-  siteIDLT: ID
-  siteIDLTE: ID
-  siteIDContains: ID
-  siteIDHasPrefix: ID
-  siteIDHasSuffix: ID
-  siteIDEqualFold: ID
-  siteIDContainsFold: ID
+  siteId: ID
   """
-  machine_id field predicates
+  Site id differs from this text.
   """
-  machineID: ID
-  machineIDNEQ: ID
-  machineIDIn: [ID!]
-  machineIDNotIn: [ID!]
-  machineIDGT: ID
-  machineIDGTE: ID
-  machineIDLT: ID
-  machineIDLTE: ID
-  machineIDContains: ID
-  machineIDHasPrefix: ID
-  machineIDHasSuffix: ID
-  machineIDEqualFold: ID
-  machineIDContainsFold: ID
+  siteIdNEQ: ID
   """
-  alert_id field predicates
+  Site id is one of these, at most 500; an empty list finds nothing.
   """
-  alertID: String
-  alertIDNEQ: String
-  alertIDIn: [String!]
-  alertIDNotIn: [String!]
-  alertIDGT: String
-  alertIDGTE: String
-  alertIDLT: String
-  alertIDLTE: String
-  alertIDContains: String
-  alertIDHasPrefix: String
-  alertIDHasSuffix: String
-  alertIDEqualFold: String
-  alertIDContainsFold: String
+  siteIdIn: [ID!]
   """
-  source field predicates
+  Site id is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  Machine id equals this text.
+  """
+  machineId: ID
+  """
+  Machine id differs from this text.
+  """
+  machineIdNEQ: ID
+  """
+  Machine id is one of these, at most 500; an empty list finds nothing.
+  """
+  machineIdIn: [ID!]
+  """
+  Machine id is none of these, at most 500.
+  """
+  machineIdNotIn: [ID!]
+  """
+  Machine id sorts after this text.
+  """
+  machineIdGT: ID
+  """
+  Machine id sorts after this text or equals it.
+  """
+  machineIdGTE: ID
+  """
+  Machine id sorts before this text.
+  """
+  machineIdLT: ID
+  """
+  Machine id sorts before this text or equals it.
+  """
+  machineIdLTE: ID
+  """
+  Machine id contains this text, case sensitive.
+  """
+  machineIdContains: ID
+  """
+  Machine id starts with this text, case sensitive.
+  """
+  machineIdHasPrefix: ID
+  """
+  Machine id ends with this text, case sensitive.
+  """
+  machineIdHasSuffix: ID
+  """
+  Machine id equals this text in any case.
+  """
+  machineIdEqualFold: ID
+  """
+  Machine id contains this text in any case.
+  """
+  machineIdContainsFold: ID
+  """
+  Alert id equals this text.
+  """
+  alertId: String
+  """
+  Alert id differs from this text.
+  """
+  alertIdNEQ: String
+  """
+  Alert id is one of these, at most 500; an empty list finds nothing.
+  """
+  alertIdIn: [String!]
+  """
+  Alert id is none of these, at most 500.
+  """
+  alertIdNotIn: [String!]
+  """
+  Alert id sorts after this text.
+  """
+  alertIdGT: String
+  """
+  Alert id sorts after this text or equals it.
+  """
+  alertIdGTE: String
+  """
+  Alert id sorts before this text.
+  """
+  alertIdLT: String
+  """
+  Alert id sorts before this text or equals it.
+  """
+  alertIdLTE: String
+  """
+  Alert id contains this text, case sensitive.
+  """
+  alertIdContains: String
+  """
+  Alert id starts with this text, case sensitive.
+  """
+  alertIdHasPrefix: String
+  """
+  Alert id ends with this text, case sensitive.
+  """
+  alertIdHasSuffix: String
+  """
+  Alert id equals this text in any case.
+  """
+  alertIdEqualFold: String
+  """
+  Alert id contains this text in any case.
+  """
+  alertIdContainsFold: String
+  """
+  Source equals this text.
   """
   source: String
+  """
+  Source differs from this text.
+  """
   sourceNEQ: String
+  """
+  Source is one of these, at most 500; an empty list finds nothing.
+  """
   sourceIn: [String!]
+  """
+  Source is none of these, at most 500.
+  """
   sourceNotIn: [String!]
+  """
+  Source sorts after this text.
+  """
   sourceGT: String
+  """
+  Source sorts after this text or equals it.
+  """
   sourceGTE: String
+  """
+  Source sorts before this text.
+  """
   sourceLT: String
+  """
+  Source sorts before this text or equals it.
+  """
   sourceLTE: String
+  """
+  Source contains this text, case sensitive.
+  """
   sourceContains: String
+  """
+  Source starts with this text, case sensitive.
+  """
   sourceHasPrefix: String
+  """
+  Source ends with this text, case sensitive.
+  """
   sourceHasSuffix: String
+  """
+  Source equals this text in any case.
+  """
   sourceEqualFold: String
+  """
+  Source contains this text in any case.
+  """
   sourceContainsFold: String
   """
-  target field predicates
+  Target equals this text.
   """
   target: String
+  """
+  Target differs from this text.
+  """
   targetNEQ: String
+  """
+  Target is one of these, at most 500; an empty list finds nothing.
+  """
   targetIn: [String!]
+  """
+  Target is none of these, at most 500.
+  """
   targetNotIn: [String!]
+  """
+  Target sorts after this text.
+  """
   targetGT: String
+  """
+  Target sorts after this text or equals it.
+  """
   targetGTE: String
+  """
+  Target sorts before this text.
+  """
   targetLT: String
+  """
+  Target sorts before this text or equals it.
+  """
   targetLTE: String
+  """
+  Target contains this text, case sensitive.
+  """
   targetContains: String
+  """
+  Target starts with this text, case sensitive.
+  """
   targetHasPrefix: String
+  """
+  Target ends with this text, case sensitive.
+  """
   targetHasSuffix: String
+  """
+  Target equals this text in any case.
+  """
   targetEqualFold: String
+  """
+  Target contains this text in any case.
+  """
   targetContainsFold: String
   """
-  message field predicates
+  Message equals this text.
   """
   message: String
+  """
+  Message differs from this text.
+  """
   messageNEQ: String
+  """
+  Message is one of these, at most 500; an empty list finds nothing.
+  """
   messageIn: [String!]
+  """
+  Message is none of these, at most 500.
+  """
   messageNotIn: [String!]
+  """
+  Message sorts after this text.
+  """
   messageGT: String
+  """
+  Message sorts after this text or equals it.
+  """
   messageGTE: String
+  """
+  Message sorts before this text.
+  """
   messageLT: String
+  """
+  Message sorts before this text or equals it.
+  """
   messageLTE: String
+  """
+  Message contains this text, case sensitive.
+  """
   messageContains: String
+  """
+  Message starts with this text, case sensitive.
+  """
   messageHasPrefix: String
+  """
+  Message ends with this text, case sensitive.
+  """
   messageHasSuffix: String
+  """
+  Message equals this text in any case.
+  """
   messageEqualFold: String
+  """
+  Message contains this text in any case.
+  """
   messageContainsFold: String
   """
-  tenant_message field predicates
+  Tenant message equals this text.
   """
   tenantMessage: String
+  """
+  Tenant message is not null and differs from this text.
+  """
   tenantMessageNEQ: String
+  """
+  Tenant message is one of these, at most 500; an empty list finds nothing.
+  """
   tenantMessageIn: [String!]
+  """
+  Tenant message is not null and is none of these, at most 500.
+  """
   tenantMessageNotIn: [String!]
+  """
+  Tenant message sorts after this text.
+  """
   tenantMessageGT: String
+  """
+  Tenant message sorts after this text or equals it.
+  """
   tenantMessageGTE: String
+  """
+  Tenant message sorts before this text.
+  """
   tenantMessageLT: String
+  """
+  Tenant message sorts before this text or equals it.
+  """
   tenantMessageLTE: String
+  """
+  Tenant message contains this text, case sensitive.
+  """
   tenantMessageContains: String
+  """
+  Tenant message starts with this text, case sensitive.
+  """
   tenantMessageHasPrefix: String
+  """
+  Tenant message ends with this text, case sensitive.
+  """
   tenantMessageHasSuffix: String
+  """
+  Tenant message is null when true, is not null when false.
+  """
   tenantMessageIsNil: Boolean
+  """
+  Tenant message is not null when true, is null when false.
+  """
   tenantMessageNotNil: Boolean
+  """
+  Tenant message equals this text in any case.
+  """
   tenantMessageEqualFold: String
+  """
+  Tenant message contains this text in any case.
+  """
   tenantMessageContainsFold: String
   """
-  in_alert_since field predicates
+  In alert since equals this time.
   """
   inAlertSince: Time
+  """
+  In alert since differs from this time.
+  """
   inAlertSinceNEQ: Time
+  """
+  In alert since is one of these, at most 500; an empty list finds nothing.
+  """
   inAlertSinceIn: [Time!]
+  """
+  In alert since is none of these, at most 500.
+  """
   inAlertSinceNotIn: [Time!]
+  """
+  In alert since is after this time.
+  """
   inAlertSinceGT: Time
+  """
+  In alert since is after this time or equals it.
+  """
   inAlertSinceGTE: Time
+  """
+  In alert since is before this time.
+  """
   inAlertSinceLT: Time
+  """
+  In alert since is before this time or equals it.
+  """
   inAlertSinceLTE: Time
   """
-  site edge predicates
+  True: it has a site; false: it has none.
   """
   hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
   hasSiteWith: [SiteWhereInput!]
   """
-  machine edge predicates
+  True: it has a machine; false: it has none.
   """
   hasMachine: Boolean
+  """
+  It has a machine that all of these filters find; an empty list does not filter.
+  """
   hasMachineWith: [MachineWhereInput!]
 }
+"""
+A host or a DPU, known at its site by the MAC address of its BMC.
+"""
 type Machine implements Node {
   """
   Opaque global id; its prefix tells the type and it sorts by creation time.
@@ -3071,7 +3488,7 @@ type Machine implements Node {
   """
   Id of the site that the machine stands at.
   """
-  siteID: ID!
+  siteId: ID!
   """
   Name of the machine, unique at its site.
   """
@@ -3079,7 +3496,7 @@ type Machine implements Node {
   """
   MAC address of the machine's BMC, lower case with colons: its identity at the site.
   """
-  bmcMACAddress: String! @goField(name: "BmcMACAddress", forceResolver: false)
+  bmcMacAddress: String!
   """
   Host or DPU; a DPU stands outside BOM validation.
   """
@@ -3115,7 +3532,7 @@ type Machine implements Node {
   """
   Id of the assigned SKU; null without one.
   """
-  skuID: ID
+  skuId: ID
   """
   Name of the assigned SKU, which may be given before a SKU of that name exists.
   """
@@ -3140,473 +3557,1053 @@ type Machine implements Node {
   The assigned SKU; null without one.
   """
   sku: Sku
+  """
+  Alerts that stand on the machine.
+  """
   healthAlerts(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for HealthAlerts returned from the connection.
+    Order of the health alerts; by id, which is by time of creation, where it is absent.
     """
     orderBy: HealthAlertOrder
 
     """
-    Filtering options for HealthAlerts returned from the connection.
+    Only health alerts that this filter finds.
     """
     where: HealthAlertWhereInput
   ): HealthAlertConnection!
+  """
+  The machine's history.
+  """
   transitions(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Transitions returned from the connection.
+    Order of the transitions; by id, which is by time of creation, where it is absent.
     """
     orderBy: TransitionOrder
 
     """
-    Filtering options for Transitions returned from the connection.
+    Only transitions that this filter finds.
     """
     where: TransitionWhereInput
   ): TransitionConnection!
 }
 """
-A connection to a list of items.
+A page of machines.
 """
 type MachineConnection {
   """
-  A list of edges.
+  The items of the page with their positions, in the order asked for.
   """
   edges: [MachineEdge]
   """
-  Information to aid in pagination.
+  Where the page lies in the connection.
   """
   pageInfo: PageInfo!
   """
-  Identifies the total count of items in the connection.
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
   """
   totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [Machine!]!
 }
 """
-An edge in a connection.
+A machine in a connection, with its position.
 """
 type MachineEdge {
   """
-  The item at the end of the edge.
+  The machine.
   """
   node: Machine
   """
-  A cursor for use in pagination.
+  Position of the machine; pass it as after or before to read what follows or precedes it.
   """
   cursor: Cursor!
 }
 """
-MachineKind is enum for the field kind
+Tells a host from a DPU. A DPU stands outside BOM validation.
 """
 enum MachineKind @goModel(model: "fleetgraph/fleet.MachineKind") {
+  """
+  Host.
+  """
   HOST
+  """
+  Dpu.
+  """
   DPU
 }
 """
-Ordering options for Machine connections
+Order of machines; what is equal is ordered by id in the same direction.
 """
 input MachineOrder {
   """
-  The ordering direction.
+  Direction of the order.
   """
   direction: OrderDirection! = ASC
   """
-  The field by which to order Machines.
+  What is compared.
   """
   field: MachineOrderField!
 }
 """
-Properties by which Machine connections can be ordered.
+What machines can be ordered by.
 """
 enum MachineOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
   CREATED_AT
+  """
+  By name: name of the machine, unique at its site.
+  """
   NAME
+  """
+  By stateChangedAt: when the machine entered its present state and sub-state.
+  """
   STATE_CHANGED_AT
+  """
+  By updatedAt: when anything of the machine last changed.
+  """
   UPDATED_AT
 }
 """
-MachineState is enum for the field state
+The state of a machine's main life.
 """
 enum MachineState @goModel(model: "fleetgraph/fleet.MachineState") {
+  """
+  Ingesting.
+  """
   INGESTING
+  """
+  Bom validating.
+  """
   BOM_VALIDATING
+  """
+  Validating.
+  """
   VALIDATING
+  """
+  Ready.
+  """
   READY
+  """
+  Allocated.
+  """
   ALLOCATED
+  """
+  Cleanup.
+  """
   CLEANUP
+  """
+  Failed.
+  """
   FAILED
 }
 """
-MachineSubState is enum for the field sub_state
+Refines BOM_VALIDATING and VALIDATING; other states have none.
 """
 enum MachineSubState @goModel(model: "fleetgraph/fleet.MachineSubState") {
+  """
+  Matching sku.
+  """
   MATCHING_SKU
+  """
+  Updating inventory.
+  """
   UPDATING_INVENTORY
+  """
+  Verifying sku.
+  """
   VERIFYING_SKU
+  """
+  Sku verification failed.
+  """
   SKU_VERIFICATION_FAILED
+  """
+  Waiting for sku assignment.
+  """
   WAITING_FOR_SKU_ASSIGNMENT
+  """
+  Sku missing.
+  """
   SKU_MISSING
+  """
+  Rebooting.
+  """
   REBOOTING
+  """
+  Running.
+  """
   RUNNING
 }
 """
-MachineWhereInput is used for filtering Machine objects.
-Input was generated by ent.
+Filter of machines. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
 """
 input MachineWhereInput {
+  """
+  This filter must not find it.
+  """
   not: MachineWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
   and: [MachineWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
   or: [MachineWhereInput!]
   """
-  id field predicates
+  Id equals this text.
   """
   id: ID
+  """
+  Id differs from this text.
+  """
   idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
   idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
   idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
   idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
   idGTE: ID
+  """
+  Id sorts before this text.
+  """
   idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
   idLTE: ID
+  """
+  Id equals this text in any case.
+  """
   idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
   idContainsFold: ID
   """
-  created_at field predicates
+  Created at equals this time.
   """
   createdAt: Time
+  """
+  Created at differs from this time.
+  """
   createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
   createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
   createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
   createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
   createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
   createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
   createdAtLTE: Time
   """
-  site_id field predicates
+  Site id equals this text.
   """
-  siteID: ID
-  siteIDNEQ: ID
-  siteIDIn: [ID!]
-  siteIDNotIn: [ID!]
-  siteIDGT: ID
-  siteIDGTE: ID
-  siteIDLT: ID
-  siteIDLTE: ID
-  siteIDContains: ID
-  siteIDHasPrefix: ID
-  siteIDHasSuffix: ID
-  siteIDEqualFold: ID
-  siteIDContainsFold: ID
+  siteId: ID
   """
-  name field predicates
+  Site id differs from this text.
+  """
+  siteIdNEQ: ID
+  """
+  Site id is one of these, at most 500; an empty list finds nothing.
+  """
+  siteIdIn: [ID!]
+  """
+  Site id is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  Name equals this text.
   """
   name: String
+  """
+  Name differs from this text.
+  """
   nameNEQ: String
+  """
+  Name is one of these, at most 500; an empty list finds nothing.
+  """
   nameIn: [String!]
+  """
+  Name is none of these, at most 500.
+  """
   nameNotIn: [String!]
+  """
+  Name sorts after this text.
+  """
   nameGT: String
+  """
+  Name sorts after this text or equals it.
+  """
   nameGTE: String
+  """
+  Name sorts before this text.
+  """
   nameLT: String
+  """
+  Name sorts before this text or equals it.
+  """
   nameLTE: String
+  """
+  Name contains this text, case sensitive.
+  """
   nameContains: String
+  """
+  Name starts with this text, case sensitive.
+  """
   nameHasPrefix: String
+  """
+  Name ends with this text, case sensitive.
+  """
   nameHasSuffix: String
+  """
+  Name equals this text in any case.
+  """
   nameEqualFold: String
+  """
+  Name contains this text in any case.
+  """
   nameContainsFold: String
   """
-  bmc_mac_address field predicates
+  BMC MAC address equals this text.
   """
-  bmcMACAddress: String
-  bmcMACAddressNEQ: String
-  bmcMACAddressIn: [String!]
-  bmcMACAddressNotIn: [String!]
-  bmcMACAddressGT: String
-  bmcMACAddressGTE: String
-  bmcMACAddressLT: String
-  bmcMACAddressLTE: String
-  bmcMACAddressContains: String
-  bmcMACAddressHasPrefix: String
-  bmcMACAddressHasSuffix: String
-  bmcMACAddressEqualFold: String
-  bmcMACAddressContainsFold: String
+  bmcMacAddress: String
   """
-  kind field predicates
+  BMC MAC address differs from this text.
+  """
+  bmcMacAddressNEQ: String
+  """
+  BMC MAC address is one of these, at most 500; an empty list finds nothing.
+  """
+  bmcMacAddressIn: [String!]
+  """
+  BMC MAC address is none of these, at most 500.
+  """
+  bmcMacAddressNotIn: [String!]
+  """
+  BMC MAC address sorts after this text.
+  """
+  bmcMacAddressGT: String
+  """
+  BMC MAC address sorts after this text or equals it.
+  """
+  bmcMacAddressGTE: String
+  """
+  BMC MAC address sorts before this text.
+  """
+  bmcMacAddressLT: String
+  """
+  BMC MAC address sorts before this text or equals it.
+  """
+  bmcMacAddressLTE: String
+  """
+  BMC MAC address contains this text, case sensitive.
+  """
+  bmcMacAddressContains: String
+  """
+  BMC MAC address starts with this text, case sensitive.
+  """
+  bmcMacAddressHasPrefix: String
+  """
+  BMC MAC address ends with this text, case sensitive.
+  """
+  bmcMacAddressHasSuffix: String
+  """
+  BMC MAC address equals this text in any case.
+  """
+  bmcMacAddressEqualFold: String
+  """
+  BMC MAC address contains this text in any case.
+  """
+  bmcMacAddressContainsFold: String
+  """
+  Kind equals this value.
   """
   kind: MachineKind
+  """
+  Kind differs from this value.
+  """
   kindNEQ: MachineKind
+  """
+  Kind is one of these, at most 500; an empty list finds nothing.
+  """
   kindIn: [MachineKind!]
+  """
+  Kind is none of these, at most 500.
+  """
   kindNotIn: [MachineKind!]
   """
-  platform field predicates
+  Platform equals this text.
   """
   platform: String
+  """
+  Platform differs from this text.
+  """
   platformNEQ: String
+  """
+  Platform is one of these, at most 500; an empty list finds nothing.
+  """
   platformIn: [String!]
+  """
+  Platform is none of these, at most 500.
+  """
   platformNotIn: [String!]
+  """
+  Platform sorts after this text.
+  """
   platformGT: String
+  """
+  Platform sorts after this text or equals it.
+  """
   platformGTE: String
+  """
+  Platform sorts before this text.
+  """
   platformLT: String
+  """
+  Platform sorts before this text or equals it.
+  """
   platformLTE: String
+  """
+  Platform contains this text, case sensitive.
+  """
   platformContains: String
+  """
+  Platform starts with this text, case sensitive.
+  """
   platformHasPrefix: String
+  """
+  Platform ends with this text, case sensitive.
+  """
   platformHasSuffix: String
+  """
+  Platform equals this text in any case.
+  """
   platformEqualFold: String
+  """
+  Platform contains this text in any case.
+  """
   platformContainsFold: String
   """
-  serial_number field predicates
+  Serial number equals this text.
   """
   serialNumber: String
+  """
+  Serial number differs from this text.
+  """
   serialNumberNEQ: String
+  """
+  Serial number is one of these, at most 500; an empty list finds nothing.
+  """
   serialNumberIn: [String!]
+  """
+  Serial number is none of these, at most 500.
+  """
   serialNumberNotIn: [String!]
+  """
+  Serial number sorts after this text.
+  """
   serialNumberGT: String
+  """
+  Serial number sorts after this text or equals it.
+  """
   serialNumberGTE: String
+  """
+  Serial number sorts before this text.
+  """
   serialNumberLT: String
+  """
+  Serial number sorts before this text or equals it.
+  """
   serialNumberLTE: String
+  """
+  Serial number contains this text, case sensitive.
+  """
   serialNumberContains: String
+  """
+  Serial number starts with this text, case sensitive.
+  """
   serialNumberHasPrefix: String
+  """
+  Serial number ends with this text, case sensitive.
+  """
   serialNumberHasSuffix: String
+  """
+  Serial number equals this text in any case.
+  """
   serialNumberEqualFold: String
+  """
+  Serial number contains this text in any case.
+  """
   serialNumberContainsFold: String
   """
-  vendor field predicates
+  Vendor equals this text.
   """
   vendor: String
+  """
+  Vendor differs from this text.
+  """
   vendorNEQ: String
+  """
+  Vendor is one of these, at most 500; an empty list finds nothing.
+  """
   vendorIn: [String!]
+  """
+  Vendor is none of these, at most 500.
+  """
   vendorNotIn: [String!]
+  """
+  Vendor sorts after this text.
+  """
   vendorGT: String
+  """
+  Vendor sorts after this text or equals it.
+  """
   vendorGTE: String
+  """
+  Vendor sorts before this text.
+  """
   vendorLT: String
+  """
+  Vendor sorts before this text or equals it.
+  """
   vendorLTE: String
+  """
+  Vendor contains this text, case sensitive.
+  """
   vendorContains: String
+  """
+  Vendor starts with this text, case sensitive.
+  """
   vendorHasPrefix: String
+  """
+  Vendor ends with this text, case sensitive.
+  """
   vendorHasSuffix: String
+  """
+  Vendor equals this text in any case.
+  """
   vendorEqualFold: String
+  """
+  Vendor contains this text in any case.
+  """
   vendorContainsFold: String
   """
-  model field predicates
+  Model equals this text.
   """
   model: String
+  """
+  Model differs from this text.
+  """
   modelNEQ: String
+  """
+  Model is one of these, at most 500; an empty list finds nothing.
+  """
   modelIn: [String!]
+  """
+  Model is none of these, at most 500.
+  """
   modelNotIn: [String!]
+  """
+  Model sorts after this text.
+  """
   modelGT: String
+  """
+  Model sorts after this text or equals it.
+  """
   modelGTE: String
+  """
+  Model sorts before this text.
+  """
   modelLT: String
+  """
+  Model sorts before this text or equals it.
+  """
   modelLTE: String
+  """
+  Model contains this text, case sensitive.
+  """
   modelContains: String
+  """
+  Model starts with this text, case sensitive.
+  """
   modelHasPrefix: String
+  """
+  Model ends with this text, case sensitive.
+  """
   modelHasSuffix: String
+  """
+  Model equals this text in any case.
+  """
   modelEqualFold: String
+  """
+  Model contains this text in any case.
+  """
   modelContainsFold: String
   """
-  state field predicates
+  State equals this value.
   """
   state: MachineState
+  """
+  State differs from this value.
+  """
   stateNEQ: MachineState
+  """
+  State is one of these, at most 500; an empty list finds nothing.
+  """
   stateIn: [MachineState!]
+  """
+  State is none of these, at most 500.
+  """
   stateNotIn: [MachineState!]
   """
-  sub_state field predicates
+  Sub state equals this value.
   """
   subState: MachineSubState
+  """
+  Sub state is not null and differs from this value.
+  """
   subStateNEQ: MachineSubState
+  """
+  Sub state is one of these, at most 500; an empty list finds nothing.
+  """
   subStateIn: [MachineSubState!]
+  """
+  Sub state is not null and is none of these, at most 500.
+  """
   subStateNotIn: [MachineSubState!]
+  """
+  Sub state is null when true, is not null when false.
+  """
   subStateIsNil: Boolean
+  """
+  Sub state is not null when true, is null when false.
+  """
   subStateNotNil: Boolean
   """
-  state_changed_at field predicates
+  State changed at equals this time.
   """
   stateChangedAt: Time
+  """
+  State changed at differs from this time.
+  """
   stateChangedAtNEQ: Time
+  """
+  State changed at is one of these, at most 500; an empty list finds nothing.
+  """
   stateChangedAtIn: [Time!]
+  """
+  State changed at is none of these, at most 500.
+  """
   stateChangedAtNotIn: [Time!]
+  """
+  State changed at is after this time.
+  """
   stateChangedAtGT: Time
+  """
+  State changed at is after this time or equals it.
+  """
   stateChangedAtGTE: Time
+  """
+  State changed at is before this time.
+  """
   stateChangedAtLT: Time
+  """
+  State changed at is before this time or equals it.
+  """
   stateChangedAtLTE: Time
   """
-  sku_id field predicates
+  SKU id equals this text.
   """
-  skuID: ID
-  skuIDNEQ: ID
-  skuIDIn: [ID!]
-  skuIDNotIn: [ID!]
-  skuIDGT: ID
-  skuIDGTE: ID
-  skuIDLT: ID
-  skuIDLTE: ID
-  skuIDContains: ID
-  skuIDHasPrefix: ID
-  skuIDHasSuffix: ID
-  skuIDIsNil: Boolean
-  skuIDNotNil: Boolean
-  skuIDEqualFold: ID
-  skuIDContainsFold: ID
+  skuId: ID
   """
-  sku_name field predicates
+  SKU id is not null and differs from this text.
+  """
+  skuIdNEQ: ID
+  """
+  SKU id is one of these, at most 500; an empty list finds nothing.
+  """
+  skuIdIn: [ID!]
+  """
+  SKU id is not null and is none of these, at most 500.
+  """
+  skuIdNotIn: [ID!]
+  """
+  SKU id sorts after this text.
+  """
+  skuIdGT: ID
+  """
+  SKU id sorts after this text or equals it.
+  """
+  skuIdGTE: ID
+  """
+  SKU id sorts before this text.
+  """
+  skuIdLT: ID
+  """
+  SKU id sorts before this text or equals it.
+  """
+  skuIdLTE: ID
+  """
+  SKU id contains this text, case sensitive.
+  """
+  skuIdContains: ID
+  """
+  SKU id starts with this text, case sensitive.
+  """
+  skuIdHasPrefix: ID
+  """
+  SKU id ends with this text, case sensitive.
+  """
+  skuIdHasSuffix: ID
+  """
+  SKU id is null when true, is not null when false.
+  """
+  skuIdIsNil: Boolean
+  """
+  SKU id is not null when true, is null when false.
+  """
+  skuIdNotNil: Boolean
+  """
+  SKU id equals this text in any case.
+  """
+  skuIdEqualFold: ID
+  """
+  SKU id contains this text in any case.
+  """
+  skuIdContainsFold: ID
+  """
+  SKU name equals this text.
   """
   skuName: String
+  """
+  SKU name is not null and differs from this text.
+  """
   skuNameNEQ: String
+  """
+  SKU name is one of these, at most 500; an empty list finds nothing.
+  """
   skuNameIn: [String!]
+  """
+  SKU name is not null and is none of these, at most 500.
+  """
   skuNameNotIn: [String!]
+  """
+  SKU name sorts after this text.
+  """
   skuNameGT: String
+  """
+  SKU name sorts after this text or equals it.
+  """
   skuNameGTE: String
+  """
+  SKU name sorts before this text.
+  """
   skuNameLT: String
+  """
+  SKU name sorts before this text or equals it.
+  """
   skuNameLTE: String
+  """
+  SKU name contains this text, case sensitive.
+  """
   skuNameContains: String
+  """
+  SKU name starts with this text, case sensitive.
+  """
   skuNameHasPrefix: String
+  """
+  SKU name ends with this text, case sensitive.
+  """
   skuNameHasSuffix: String
+  """
+  SKU name is null when true, is not null when false.
+  """
   skuNameIsNil: Boolean
+  """
+  SKU name is not null when true, is null when false.
+  """
   skuNameNotNil: Boolean
+  """
+  SKU name equals this text in any case.
+  """
   skuNameEqualFold: String
+  """
+  SKU name contains this text in any case.
+  """
   skuNameContainsFold: String
   """
-  inventory_reported_at field predicates
+  Inventory reported at equals this time.
   """
   inventoryReportedAt: Time
+  """
+  Inventory reported at is not null and differs from this time.
+  """
   inventoryReportedAtNEQ: Time
+  """
+  Inventory reported at is one of these, at most 500; an empty list finds nothing.
+  """
   inventoryReportedAtIn: [Time!]
+  """
+  Inventory reported at is not null and is none of these, at most 500.
+  """
   inventoryReportedAtNotIn: [Time!]
+  """
+  Inventory reported at is after this time.
+  """
   inventoryReportedAtGT: Time
+  """
+  Inventory reported at is after this time or equals it.
+  """
   inventoryReportedAtGTE: Time
+  """
+  Inventory reported at is before this time.
+  """
   inventoryReportedAtLT: Time
+  """
+  Inventory reported at is before this time or equals it.
+  """
   inventoryReportedAtLTE: Time
+  """
+  Inventory reported at is null when true, is not null when false.
+  """
   inventoryReportedAtIsNil: Boolean
+  """
+  Inventory reported at is not null when true, is null when false.
+  """
   inventoryReportedAtNotNil: Boolean
   """
-  updated_at field predicates
+  Updated at equals this time.
   """
   updatedAt: Time
+  """
+  Updated at differs from this time.
+  """
   updatedAtNEQ: Time
+  """
+  Updated at is one of these, at most 500; an empty list finds nothing.
+  """
   updatedAtIn: [Time!]
+  """
+  Updated at is none of these, at most 500.
+  """
   updatedAtNotIn: [Time!]
+  """
+  Updated at is after this time.
+  """
   updatedAtGT: Time
+  """
+  Updated at is after this time or equals it.
+  """
   updatedAtGTE: Time
+  """
+  Updated at is before this time.
+  """
   updatedAtLT: Time
+  """
+  Updated at is before this time or equals it.
+  """
   updatedAtLTE: Time
   """
-  site edge predicates
+  True: it has a site; false: it has none.
   """
   hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
   hasSiteWith: [SiteWhereInput!]
   """
-  sku edge predicates
+  True: it has an SKU; false: it has none.
   """
   hasSku: Boolean
+  """
+  It has an SKU that all of these filters find; an empty list does not filter.
+  """
   hasSkuWith: [SkuWhereInput!]
   """
-  health_alerts edge predicates
+  True: it has health alerts; false: it has none.
   """
   hasHealthAlerts: Boolean
+  """
+  It has at least one of its health alerts that all of these filters find; an empty list does not filter.
+  """
   hasHealthAlertsWith: [HealthAlertWhereInput!]
   """
-  transitions edge predicates
+  True: it has transitions; false: it has none.
   """
   hasTransitions: Boolean
+  """
+  It has at least one of its transitions that all of these filters find; an empty list does not filter.
+  """
   hasTransitionsWith: [TransitionWhereInput!]
 }
 """
-An object with an ID.
-Follows the [Relay Global Object Identification Specification](https://relay.dev/graphql/objectidentification.htm)
+An object with a global id.
 """
 interface Node @goModel(model: "fleetgraph/ent.Noder") {
   """
-  The id of the object.
+  Opaque global id; its prefix tells the type.
   """
   id: ID!
 }
 """
-Possible directions in which to order a list of items when provided an ` + "`" + `orderBy` + "`" + ` argument.
+Direction of an order.
 """
 enum OrderDirection {
   """
-  Specifies an ascending order for a given ` + "`" + `orderBy` + "`" + ` argument.
+  From the smallest, earliest or alphabetically first.
   """
   ASC
   """
-  Specifies a descending order for a given ` + "`" + `orderBy` + "`" + ` argument.
+  From the largest, latest or alphabetically last.
   """
   DESC
 }
 """
-Information about pagination in a connection.
-https://relay.dev/graphql/connections.htm#sec-undefined.PageInfo
+Where a page lies in its connection.
 """
 type PageInfo {
   """
-  When paginating forwards, are there more items?
+  Whether items follow the page.
   """
   hasNextPage: Boolean!
   """
-  When paginating backwards, are there more items?
+  Whether items precede the page.
   """
   hasPreviousPage: Boolean!
   """
-  When paginating backwards, the cursor to continue.
+  Position of the page's first item; null for an empty page. Pass it as before to read the page before this one.
   """
   startCursor: Cursor
   """
-  When paginating forwards, the cursor to continue.
+  Position of the page's last item; null for an empty page. Pass it as after to read the page after this one.
   """
   endCursor: Cursor
 }
+"""
+Everything that can be read.
+"""
 type Query {
   """
-  Fetches an object given its ID.
+  The object with this id; null where there is none or the caller may not see it.
   """
   node(
     """
-    ID of the object.
+    Global id of the object.
     """
     id: ID!
   ): Node
   """
-  Lookup nodes by a list of IDs.
+  The objects with these ids, in their order; null for each that does not exist or the caller may not see. At most 200.
   """
   nodes(
     """
-    The list of node IDs.
+    Global ids of the objects.
     """
     ids: [ID!]!
   ): [Node]!
@@ -3615,32 +4612,32 @@ type Query {
   """
   healthAlerts(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for HealthAlerts returned from the connection.
+    Order of the health alerts; by id, which is by time of creation, where it is absent.
     """
     orderBy: HealthAlertOrder
 
     """
-    Filtering options for HealthAlerts returned from the connection.
+    Only health alerts that this filter finds.
     """
     where: HealthAlertWhereInput
   ): HealthAlertConnection!
@@ -3649,32 +4646,32 @@ type Query {
   """
   machines(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Machines returned from the connection.
+    Order of the machines; by id, which is by time of creation, where it is absent.
     """
     orderBy: MachineOrder
 
     """
-    Filtering options for Machines returned from the connection.
+    Only machines that this filter finds.
     """
     where: MachineWhereInput
   ): MachineConnection!
@@ -3683,32 +4680,32 @@ type Query {
   """
   sites(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Sites returned from the connection.
+    Order of the sites; by id, which is by time of creation, where it is absent.
     """
     orderBy: SiteOrder
 
     """
-    Filtering options for Sites returned from the connection.
+    Only sites that this filter finds.
     """
     where: SiteWhereInput
   ): SiteConnection!
@@ -3717,32 +4714,32 @@ type Query {
   """
   skus(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Skus returned from the connection.
+    Order of the SKUs; by id, which is by time of creation, where it is absent.
     """
     orderBy: SkuOrder
 
     """
-    Filtering options for Skus returned from the connection.
+    Only SKUs that this filter finds.
     """
     where: SkuWhereInput
   ): SkuConnection!
@@ -3751,32 +4748,32 @@ type Query {
   """
   tokens(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Tokens returned from the connection.
+    Order of the tokens; by id, which is by time of creation, where it is absent.
     """
     orderBy: TokenOrder
 
     """
-    Filtering options for Tokens returned from the connection.
+    Only tokens that this filter finds.
     """
     where: TokenWhereInput
   ): TokenConnection!
@@ -3785,45 +4782,60 @@ type Query {
   """
   transitions(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Transitions returned from the connection.
+    Order of the transitions; by id, which is by time of creation, where it is absent.
     """
     orderBy: TransitionOrder
 
     """
-    Filtering options for Transitions returned from the connection.
+    Only transitions that this filter finds.
     """
     where: TransitionWhereInput
   ): TransitionConnection!
 }
 """
-Role is enum for the field role
+What a caller may do. Viewer, operator and admin include one another in this order; agent stands aside and acts on its own machine only.
 """
 enum Role @goModel(model: "fleetgraph/fleet.Role") {
+  """
+  Viewer.
+  """
   VIEWER
+  """
+  Operator.
+  """
   OPERATOR
+  """
+  Admin.
+  """
   ADMIN
+  """
+  Agent.
+  """
   AGENT
 }
+"""
+A data hall: the boundary of names, tokens and configuration.
+"""
 type Site implements Node {
   """
   Opaque global id; its prefix tells the type and it sorts by creation time.
@@ -3849,289 +4861,499 @@ type Site implements Node {
   When it was last edited.
   """
   updatedAt: Time!
+  """
+  SKUs defined at this site.
+  """
   skus(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Skus returned from the connection.
+    Order of the SKUs; by id, which is by time of creation, where it is absent.
     """
     orderBy: SkuOrder
 
     """
-    Filtering options for Skus returned from the connection.
+    Only SKUs that this filter finds.
     """
     where: SkuWhereInput
   ): SkuConnection!
+  """
+  Machines at this site.
+  """
   machines(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Machines returned from the connection.
+    Order of the machines; by id, which is by time of creation, where it is absent.
     """
     orderBy: MachineOrder
 
     """
-    Filtering options for Machines returned from the connection.
+    Only machines that this filter finds.
     """
     where: MachineWhereInput
   ): MachineConnection!
+  """
+  Alerts that stand at this site.
+  """
   healthAlerts(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for HealthAlerts returned from the connection.
+    Order of the health alerts; by id, which is by time of creation, where it is absent.
     """
     orderBy: HealthAlertOrder
 
     """
-    Filtering options for HealthAlerts returned from the connection.
+    Only health alerts that this filter finds.
     """
     where: HealthAlertWhereInput
   ): HealthAlertConnection!
+  """
+  History of everything at this site.
+  """
   transitions(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Transitions returned from the connection.
+    Order of the transitions; by id, which is by time of creation, where it is absent.
     """
     orderBy: TransitionOrder
 
     """
-    Filtering options for Transitions returned from the connection.
+    Only transitions that this filter finds.
     """
     where: TransitionWhereInput
   ): TransitionConnection!
 }
 """
-A connection to a list of items.
+A page of sites.
 """
 type SiteConnection {
   """
-  A list of edges.
+  The items of the page with their positions, in the order asked for.
   """
   edges: [SiteEdge]
   """
-  Information to aid in pagination.
+  Where the page lies in the connection.
   """
   pageInfo: PageInfo!
   """
-  Identifies the total count of items in the connection.
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
   """
   totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [Site!]!
 }
 """
-An edge in a connection.
+A site in a connection, with its position.
 """
 type SiteEdge {
   """
-  The item at the end of the edge.
+  The site.
   """
   node: Site
   """
-  A cursor for use in pagination.
+  Position of the site; pass it as after or before to read what follows or precedes it.
   """
   cursor: Cursor!
 }
 """
-Ordering options for Site connections
+Order of sites; what is equal is ordered by id in the same direction.
 """
 input SiteOrder {
   """
-  The ordering direction.
+  Direction of the order.
   """
   direction: OrderDirection! = ASC
   """
-  The field by which to order Sites.
+  What is compared.
   """
   field: SiteOrderField!
 }
 """
-Properties by which Site connections can be ordered.
+What sites can be ordered by.
 """
 enum SiteOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
   CREATED_AT
+  """
+  By name: name of the site, unique in the fleet.
+  """
   NAME
+  """
+  By updatedAt: when it was last edited.
+  """
   UPDATED_AT
 }
 """
-SiteWhereInput is used for filtering Site objects.
-Input was generated by ent.
+Filter of sites. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
 """
 input SiteWhereInput {
+  """
+  This filter must not find it.
+  """
   not: SiteWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
   and: [SiteWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
   or: [SiteWhereInput!]
   """
-  id field predicates
+  Id equals this text.
   """
   id: ID
+  """
+  Id differs from this text.
+  """
   idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
   idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
   idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
   idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
   idGTE: ID
+  """
+  Id sorts before this text.
+  """
   idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
   idLTE: ID
+  """
+  Id equals this text in any case.
+  """
   idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
   idContainsFold: ID
   """
-  created_at field predicates
+  Created at equals this time.
   """
   createdAt: Time
+  """
+  Created at differs from this time.
+  """
   createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
   createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
   createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
   createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
   createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
   createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
   createdAtLTE: Time
   """
-  name field predicates
+  Name equals this text.
   """
   name: String
+  """
+  Name differs from this text.
+  """
   nameNEQ: String
+  """
+  Name is one of these, at most 500; an empty list finds nothing.
+  """
   nameIn: [String!]
+  """
+  Name is none of these, at most 500.
+  """
   nameNotIn: [String!]
+  """
+  Name sorts after this text.
+  """
   nameGT: String
+  """
+  Name sorts after this text or equals it.
+  """
   nameGTE: String
+  """
+  Name sorts before this text.
+  """
   nameLT: String
+  """
+  Name sorts before this text or equals it.
+  """
   nameLTE: String
+  """
+  Name contains this text, case sensitive.
+  """
   nameContains: String
+  """
+  Name starts with this text, case sensitive.
+  """
   nameHasPrefix: String
+  """
+  Name ends with this text, case sensitive.
+  """
   nameHasSuffix: String
+  """
+  Name equals this text in any case.
+  """
   nameEqualFold: String
+  """
+  Name contains this text in any case.
+  """
   nameContainsFold: String
   """
-  description field predicates
+  Description equals this text.
   """
   description: String
+  """
+  Description differs from this text.
+  """
   descriptionNEQ: String
+  """
+  Description is one of these, at most 500; an empty list finds nothing.
+  """
   descriptionIn: [String!]
+  """
+  Description is none of these, at most 500.
+  """
   descriptionNotIn: [String!]
+  """
+  Description sorts after this text.
+  """
   descriptionGT: String
+  """
+  Description sorts after this text or equals it.
+  """
   descriptionGTE: String
+  """
+  Description sorts before this text.
+  """
   descriptionLT: String
+  """
+  Description sorts before this text or equals it.
+  """
   descriptionLTE: String
+  """
+  Description contains this text, case sensitive.
+  """
   descriptionContains: String
+  """
+  Description starts with this text, case sensitive.
+  """
   descriptionHasPrefix: String
+  """
+  Description ends with this text, case sensitive.
+  """
   descriptionHasSuffix: String
+  """
+  Description equals this text in any case.
+  """
   descriptionEqualFold: String
+  """
+  Description contains this text in any case.
+  """
   descriptionContainsFold: String
   """
-  revision field predicates
+  Revision equals this value.
   """
   revision: Int
+  """
+  Revision differs from this value.
+  """
   revisionNEQ: Int
+  """
+  Revision is one of these, at most 500; an empty list finds nothing.
+  """
   revisionIn: [Int!]
+  """
+  Revision is none of these, at most 500.
+  """
   revisionNotIn: [Int!]
+  """
+  Revision is greater than this value.
+  """
   revisionGT: Int
+  """
+  Revision is greater than this value or equals it.
+  """
   revisionGTE: Int
+  """
+  Revision is less than this value.
+  """
   revisionLT: Int
+  """
+  Revision is less than this value or equals it.
+  """
   revisionLTE: Int
   """
-  updated_at field predicates
+  Updated at equals this time.
   """
   updatedAt: Time
+  """
+  Updated at differs from this time.
+  """
   updatedAtNEQ: Time
+  """
+  Updated at is one of these, at most 500; an empty list finds nothing.
+  """
   updatedAtIn: [Time!]
+  """
+  Updated at is none of these, at most 500.
+  """
   updatedAtNotIn: [Time!]
+  """
+  Updated at is after this time.
+  """
   updatedAtGT: Time
+  """
+  Updated at is after this time or equals it.
+  """
   updatedAtGTE: Time
+  """
+  Updated at is before this time.
+  """
   updatedAtLT: Time
+  """
+  Updated at is before this time or equals it.
+  """
   updatedAtLTE: Time
   """
-  skus edge predicates
+  True: it has SKUs; false: it has none.
   """
   hasSkus: Boolean
+  """
+  It has at least one of its SKUs that all of these filters find; an empty list does not filter.
+  """
   hasSkusWith: [SkuWhereInput!]
   """
-  machines edge predicates
+  True: it has machines; false: it has none.
   """
   hasMachines: Boolean
+  """
+  It has at least one of its machines that all of these filters find; an empty list does not filter.
+  """
   hasMachinesWith: [MachineWhereInput!]
   """
-  health_alerts edge predicates
+  True: it has health alerts; false: it has none.
   """
   hasHealthAlerts: Boolean
+  """
+  It has at least one of its health alerts that all of these filters find; an empty list does not filter.
+  """
   hasHealthAlertsWith: [HealthAlertWhereInput!]
   """
-  transitions edge predicates
+  True: it has transitions; false: it has none.
   """
   hasTransitions: Boolean
+  """
+  It has at least one of its transitions that all of these filters find; an empty list does not filter.
+  """
   hasTransitionsWith: [TransitionWhereInput!]
 }
+"""
+Describes one hardware configuration of a site.
+"""
 type Sku implements Node {
   """
   Opaque global id; its prefix tells the type and it sorts by creation time.
@@ -4144,7 +5366,7 @@ type Sku implements Node {
   """
   Id of the site that defines the SKU.
   """
-  siteID: ID!
+  siteId: ID!
   """
   Name of the SKU, unique at its site; by convention vendor.model.node_type.index.
   """
@@ -4177,240 +5399,550 @@ type Sku implements Node {
   The site that defines the SKU.
   """
   site: Site!
+  """
+  Machines that the SKU is assigned to.
+  """
   machines(
     """
-    Returns the elements in the list that come after the specified cursor.
+    Only what comes after this position in the order.
     """
     after: Cursor
 
     """
-    Returns the first _n_ elements from the list.
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
     """
     first: Int
 
     """
-    Returns the elements in the list that come before the specified cursor.
+    Only what comes before this position in the order.
     """
     before: Cursor
 
     """
-    Returns the last _n_ elements from the list.
+    At most this many from the end, 0 to 200; not together with first.
     """
     last: Int
 
     """
-    Ordering options for Machines returned from the connection.
+    Order of the machines; by id, which is by time of creation, where it is absent.
     """
     orderBy: MachineOrder
 
     """
-    Filtering options for Machines returned from the connection.
+    Only machines that this filter finds.
     """
     where: MachineWhereInput
   ): MachineConnection!
+  """
+  Number of machines that the SKU is assigned to.
+  """
+  machineCount: Int!
 }
 """
-A connection to a list of items.
+A page of SKUs.
 """
 type SkuConnection {
   """
-  A list of edges.
+  The items of the page with their positions, in the order asked for.
   """
   edges: [SkuEdge]
   """
-  Information to aid in pagination.
+  Where the page lies in the connection.
   """
   pageInfo: PageInfo!
   """
-  Identifies the total count of items in the connection.
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
   """
   totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [Sku!]!
 }
 """
-An edge in a connection.
+An SKU in a connection, with its position.
 """
 type SkuEdge {
   """
-  The item at the end of the edge.
+  The SKU.
   """
   node: Sku
   """
-  A cursor for use in pagination.
+  Position of the SKU; pass it as after or before to read what follows or precedes it.
   """
   cursor: Cursor!
 }
 """
-Ordering options for Sku connections
+Order of SKUs; what is equal is ordered by id in the same direction.
 """
 input SkuOrder {
   """
-  The ordering direction.
+  Direction of the order.
   """
   direction: OrderDirection! = ASC
   """
-  The field by which to order Skus.
+  What is compared.
   """
   field: SkuOrderField!
 }
 """
-Properties by which Sku connections can be ordered.
+What SKUs can be ordered by.
 """
 enum SkuOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
   CREATED_AT
+  """
+  By name: name of the SKU, unique at its site; by convention vendor.model.node_type.index.
+  """
   NAME
+  """
+  By updatedAt: when it was last edited.
+  """
   UPDATED_AT
 }
 """
-SkuWhereInput is used for filtering Sku objects.
-Input was generated by ent.
+Filter of SKUs. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
 """
 input SkuWhereInput {
+  """
+  This filter must not find it.
+  """
   not: SkuWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
   and: [SkuWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
   or: [SkuWhereInput!]
   """
-  id field predicates
+  Id equals this text.
   """
   id: ID
+  """
+  Id differs from this text.
+  """
   idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
   idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
   idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
   idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
   idGTE: ID
+  """
+  Id sorts before this text.
+  """
   idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
   idLTE: ID
+  """
+  Id equals this text in any case.
+  """
   idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
   idContainsFold: ID
   """
-  created_at field predicates
+  Created at equals this time.
   """
   createdAt: Time
+  """
+  Created at differs from this time.
+  """
   createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
   createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
   createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
   createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
   createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
   createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
   createdAtLTE: Time
   """
-  site_id field predicates
+  Site id equals this text.
   """
-  siteID: ID
-  siteIDNEQ: ID
-  siteIDIn: [ID!]
-  siteIDNotIn: [ID!]
-  siteIDGT: ID
-  siteIDGTE: ID
-  siteIDLT: ID
-  siteIDLTE: ID
-  siteIDContains: ID
-  siteIDHasPrefix: ID
-  siteIDHasSuffix: ID
-  siteIDEqualFold: ID
-  siteIDContainsFold: ID
+  siteId: ID
   """
-  name field predicates
+  Site id differs from this text.
+  """
+  siteIdNEQ: ID
+  """
+  Site id is one of these, at most 500; an empty list finds nothing.
+  """
+  siteIdIn: [ID!]
+  """
+  Site id is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  Name equals this text.
   """
   name: String
+  """
+  Name differs from this text.
+  """
   nameNEQ: String
+  """
+  Name is one of these, at most 500; an empty list finds nothing.
+  """
   nameIn: [String!]
+  """
+  Name is none of these, at most 500.
+  """
   nameNotIn: [String!]
+  """
+  Name sorts after this text.
+  """
   nameGT: String
+  """
+  Name sorts after this text or equals it.
+  """
   nameGTE: String
+  """
+  Name sorts before this text.
+  """
   nameLT: String
+  """
+  Name sorts before this text or equals it.
+  """
   nameLTE: String
+  """
+  Name contains this text, case sensitive.
+  """
   nameContains: String
+  """
+  Name starts with this text, case sensitive.
+  """
   nameHasPrefix: String
+  """
+  Name ends with this text, case sensitive.
+  """
   nameHasSuffix: String
+  """
+  Name equals this text in any case.
+  """
   nameEqualFold: String
+  """
+  Name contains this text in any case.
+  """
   nameContainsFold: String
   """
-  description field predicates
+  Description equals this text.
   """
   description: String
+  """
+  Description differs from this text.
+  """
   descriptionNEQ: String
+  """
+  Description is one of these, at most 500; an empty list finds nothing.
+  """
   descriptionIn: [String!]
+  """
+  Description is none of these, at most 500.
+  """
   descriptionNotIn: [String!]
+  """
+  Description sorts after this text.
+  """
   descriptionGT: String
+  """
+  Description sorts after this text or equals it.
+  """
   descriptionGTE: String
+  """
+  Description sorts before this text.
+  """
   descriptionLT: String
+  """
+  Description sorts before this text or equals it.
+  """
   descriptionLTE: String
+  """
+  Description contains this text, case sensitive.
+  """
   descriptionContains: String
+  """
+  Description starts with this text, case sensitive.
+  """
   descriptionHasPrefix: String
+  """
+  Description ends with this text, case sensitive.
+  """
   descriptionHasSuffix: String
+  """
+  Description equals this text in any case.
+  """
   descriptionEqualFold: String
+  """
+  Description contains this text in any case.
+  """
   descriptionContainsFold: String
   """
-  device_type field predicates
+  Device type equals this text.
   """
   deviceType: String
+  """
+  Device type is not null and differs from this text.
+  """
   deviceTypeNEQ: String
+  """
+  Device type is one of these, at most 500; an empty list finds nothing.
+  """
   deviceTypeIn: [String!]
+  """
+  Device type is not null and is none of these, at most 500.
+  """
   deviceTypeNotIn: [String!]
+  """
+  Device type sorts after this text.
+  """
   deviceTypeGT: String
+  """
+  Device type sorts after this text or equals it.
+  """
   deviceTypeGTE: String
+  """
+  Device type sorts before this text.
+  """
   deviceTypeLT: String
+  """
+  Device type sorts before this text or equals it.
+  """
   deviceTypeLTE: String
+  """
+  Device type contains this text, case sensitive.
+  """
   deviceTypeContains: String
+  """
+  Device type starts with this text, case sensitive.
+  """
   deviceTypeHasPrefix: String
+  """
+  Device type ends with this text, case sensitive.
+  """
   deviceTypeHasSuffix: String
+  """
+  Device type is null when true, is not null when false.
+  """
   deviceTypeIsNil: Boolean
+  """
+  Device type is not null when true, is null when false.
+  """
   deviceTypeNotNil: Boolean
+  """
+  Device type equals this text in any case.
+  """
   deviceTypeEqualFold: String
+  """
+  Device type contains this text in any case.
+  """
   deviceTypeContainsFold: String
   """
-  schema_version field predicates
+  Schema version equals this value.
   """
   schemaVersion: Int
+  """
+  Schema version differs from this value.
+  """
   schemaVersionNEQ: Int
+  """
+  Schema version is one of these, at most 500; an empty list finds nothing.
+  """
   schemaVersionIn: [Int!]
+  """
+  Schema version is none of these, at most 500.
+  """
   schemaVersionNotIn: [Int!]
+  """
+  Schema version is greater than this value.
+  """
   schemaVersionGT: Int
+  """
+  Schema version is greater than this value or equals it.
+  """
   schemaVersionGTE: Int
+  """
+  Schema version is less than this value.
+  """
   schemaVersionLT: Int
+  """
+  Schema version is less than this value or equals it.
+  """
   schemaVersionLTE: Int
   """
-  revision field predicates
+  Revision equals this value.
   """
   revision: Int
+  """
+  Revision differs from this value.
+  """
   revisionNEQ: Int
+  """
+  Revision is one of these, at most 500; an empty list finds nothing.
+  """
   revisionIn: [Int!]
+  """
+  Revision is none of these, at most 500.
+  """
   revisionNotIn: [Int!]
+  """
+  Revision is greater than this value.
+  """
   revisionGT: Int
+  """
+  Revision is greater than this value or equals it.
+  """
   revisionGTE: Int
+  """
+  Revision is less than this value.
+  """
   revisionLT: Int
+  """
+  Revision is less than this value or equals it.
+  """
   revisionLTE: Int
   """
-  updated_at field predicates
+  Updated at equals this time.
   """
   updatedAt: Time
+  """
+  Updated at differs from this time.
+  """
   updatedAtNEQ: Time
+  """
+  Updated at is one of these, at most 500; an empty list finds nothing.
+  """
   updatedAtIn: [Time!]
+  """
+  Updated at is none of these, at most 500.
+  """
   updatedAtNotIn: [Time!]
+  """
+  Updated at is after this time.
+  """
   updatedAtGT: Time
+  """
+  Updated at is after this time or equals it.
+  """
   updatedAtGTE: Time
+  """
+  Updated at is before this time.
+  """
   updatedAtLT: Time
+  """
+  Updated at is before this time or equals it.
+  """
   updatedAtLTE: Time
   """
-  site edge predicates
+  True: it has a site; false: it has none.
   """
   hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
   hasSiteWith: [SiteWhereInput!]
   """
-  machines edge predicates
+  True: it has machines; false: it has none.
   """
   hasMachines: Boolean
+  """
+  It has at least one of its machines that all of these filters find; an empty list does not filter.
+  """
   hasMachinesWith: [MachineWhereInput!]
 }
 """
-SubjectType is enum for the field subject_type
+The type of object that a transition happened to.
 """
 enum SubjectType @goModel(model: "fleetgraph/fleet.SubjectType") {
+  """
+  Site.
+  """
   SITE
+  """
+  Sku.
+  """
   SKU
+  """
+  Machine.
+  """
   MACHINE
+  """
+  Token.
+  """
   TOKEN
 }
+"""
+An issued bearer token. Only a hash of its secret is stored.
+"""
 type Token implements Node {
   """
   Opaque global id; its prefix tells the type and it sorts by creation time.
@@ -4431,11 +5963,11 @@ type Token implements Node {
   """
   Id of the machine that an agent's token is bound to.
   """
-  machineID: String
+  machineId: String
   """
   BMC MAC address that an agent's token is bound to, where it was issued before its machine existed.
   """
-  bmcMACAddress: String @goField(name: "BmcMACAddress", forceResolver: false)
+  bmcMacAddress: String
   """
   When the token ends; null for never.
   """
@@ -4454,202 +5986,517 @@ type Token implements Node {
   lastUsedAt: Time
 }
 """
-A connection to a list of items.
+A page of tokens.
 """
 type TokenConnection {
   """
-  A list of edges.
+  The items of the page with their positions, in the order asked for.
   """
   edges: [TokenEdge]
   """
-  Information to aid in pagination.
+  Where the page lies in the connection.
   """
   pageInfo: PageInfo!
   """
-  Identifies the total count of items in the connection.
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
   """
   totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [Token!]!
 }
 """
-An edge in a connection.
+A token in a connection, with its position.
 """
 type TokenEdge {
   """
-  The item at the end of the edge.
+  The token.
   """
   node: Token
   """
-  A cursor for use in pagination.
+  Position of the token; pass it as after or before to read what follows or precedes it.
   """
   cursor: Cursor!
 }
 """
-Ordering options for Token connections
+Order of tokens; what is equal is ordered by id in the same direction.
 """
 input TokenOrder {
   """
-  The ordering direction.
+  Direction of the order.
   """
   direction: OrderDirection! = ASC
   """
-  The field by which to order Tokens.
+  What is compared.
   """
   field: TokenOrderField!
 }
 """
-Properties by which Token connections can be ordered.
+What tokens can be ordered by.
 """
 enum TokenOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
   CREATED_AT
+  """
+  By name: name of the token; histories show it as the actor.
+  """
   NAME
 }
 """
-TokenWhereInput is used for filtering Token objects.
-Input was generated by ent.
+Filter of tokens. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
 """
 input TokenWhereInput {
+  """
+  This filter must not find it.
+  """
   not: TokenWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
   and: [TokenWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
   or: [TokenWhereInput!]
   """
-  id field predicates
+  Id equals this text.
   """
   id: ID
+  """
+  Id differs from this text.
+  """
   idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
   idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
   idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
   idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
   idGTE: ID
+  """
+  Id sorts before this text.
+  """
   idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
   idLTE: ID
+  """
+  Id equals this text in any case.
+  """
   idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
   idContainsFold: ID
   """
-  created_at field predicates
+  Created at equals this time.
   """
   createdAt: Time
+  """
+  Created at differs from this time.
+  """
   createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
   createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
   createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
   createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
   createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
   createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
   createdAtLTE: Time
   """
-  name field predicates
+  Name equals this text.
   """
   name: String
+  """
+  Name differs from this text.
+  """
   nameNEQ: String
+  """
+  Name is one of these, at most 500; an empty list finds nothing.
+  """
   nameIn: [String!]
+  """
+  Name is none of these, at most 500.
+  """
   nameNotIn: [String!]
+  """
+  Name sorts after this text.
+  """
   nameGT: String
+  """
+  Name sorts after this text or equals it.
+  """
   nameGTE: String
+  """
+  Name sorts before this text.
+  """
   nameLT: String
+  """
+  Name sorts before this text or equals it.
+  """
   nameLTE: String
+  """
+  Name contains this text, case sensitive.
+  """
   nameContains: String
+  """
+  Name starts with this text, case sensitive.
+  """
   nameHasPrefix: String
+  """
+  Name ends with this text, case sensitive.
+  """
   nameHasSuffix: String
+  """
+  Name equals this text in any case.
+  """
   nameEqualFold: String
+  """
+  Name contains this text in any case.
+  """
   nameContainsFold: String
   """
-  role field predicates
+  Role equals this value.
   """
   role: Role
+  """
+  Role differs from this value.
+  """
   roleNEQ: Role
+  """
+  Role is one of these, at most 500; an empty list finds nothing.
+  """
   roleIn: [Role!]
+  """
+  Role is none of these, at most 500.
+  """
   roleNotIn: [Role!]
   """
-  machine_id field predicates
+  Machine id equals this text.
   """
-  machineID: String
-  machineIDNEQ: String
-  machineIDIn: [String!]
-  machineIDNotIn: [String!]
-  machineIDGT: String
-  machineIDGTE: String
-  machineIDLT: String
-  machineIDLTE: String
-  machineIDContains: String
-  machineIDHasPrefix: String
-  machineIDHasSuffix: String
-  machineIDIsNil: Boolean
-  machineIDNotNil: Boolean
-  machineIDEqualFold: String
-  machineIDContainsFold: String
+  machineId: String
   """
-  bmc_mac_address field predicates
+  Machine id is not null and differs from this text.
   """
-  bmcMACAddress: String
-  bmcMACAddressNEQ: String
-  bmcMACAddressIn: [String!]
-  bmcMACAddressNotIn: [String!]
-  bmcMACAddressGT: String
-  bmcMACAddressGTE: String
-  bmcMACAddressLT: String
-  bmcMACAddressLTE: String
-  bmcMACAddressContains: String
-  bmcMACAddressHasPrefix: String
-  bmcMACAddressHasSuffix: String
-  bmcMACAddressIsNil: Boolean
-  bmcMACAddressNotNil: Boolean
-  bmcMACAddressEqualFold: String
-  bmcMACAddressContainsFold: String
+  machineIdNEQ: String
   """
-  expires_at field predicates
+  Machine id is one of these, at most 500; an empty list finds nothing.
+  """
+  machineIdIn: [String!]
+  """
+  Machine id is not null and is none of these, at most 500.
+  """
+  machineIdNotIn: [String!]
+  """
+  Machine id sorts after this text.
+  """
+  machineIdGT: String
+  """
+  Machine id sorts after this text or equals it.
+  """
+  machineIdGTE: String
+  """
+  Machine id sorts before this text.
+  """
+  machineIdLT: String
+  """
+  Machine id sorts before this text or equals it.
+  """
+  machineIdLTE: String
+  """
+  Machine id contains this text, case sensitive.
+  """
+  machineIdContains: String
+  """
+  Machine id starts with this text, case sensitive.
+  """
+  machineIdHasPrefix: String
+  """
+  Machine id ends with this text, case sensitive.
+  """
+  machineIdHasSuffix: String
+  """
+  Machine id is null when true, is not null when false.
+  """
+  machineIdIsNil: Boolean
+  """
+  Machine id is not null when true, is null when false.
+  """
+  machineIdNotNil: Boolean
+  """
+  Machine id equals this text in any case.
+  """
+  machineIdEqualFold: String
+  """
+  Machine id contains this text in any case.
+  """
+  machineIdContainsFold: String
+  """
+  BMC MAC address equals this text.
+  """
+  bmcMacAddress: String
+  """
+  BMC MAC address is not null and differs from this text.
+  """
+  bmcMacAddressNEQ: String
+  """
+  BMC MAC address is one of these, at most 500; an empty list finds nothing.
+  """
+  bmcMacAddressIn: [String!]
+  """
+  BMC MAC address is not null and is none of these, at most 500.
+  """
+  bmcMacAddressNotIn: [String!]
+  """
+  BMC MAC address sorts after this text.
+  """
+  bmcMacAddressGT: String
+  """
+  BMC MAC address sorts after this text or equals it.
+  """
+  bmcMacAddressGTE: String
+  """
+  BMC MAC address sorts before this text.
+  """
+  bmcMacAddressLT: String
+  """
+  BMC MAC address sorts before this text or equals it.
+  """
+  bmcMacAddressLTE: String
+  """
+  BMC MAC address contains this text, case sensitive.
+  """
+  bmcMacAddressContains: String
+  """
+  BMC MAC address starts with this text, case sensitive.
+  """
+  bmcMacAddressHasPrefix: String
+  """
+  BMC MAC address ends with this text, case sensitive.
+  """
+  bmcMacAddressHasSuffix: String
+  """
+  BMC MAC address is null when true, is not null when false.
+  """
+  bmcMacAddressIsNil: Boolean
+  """
+  BMC MAC address is not null when true, is null when false.
+  """
+  bmcMacAddressNotNil: Boolean
+  """
+  BMC MAC address equals this text in any case.
+  """
+  bmcMacAddressEqualFold: String
+  """
+  BMC MAC address contains this text in any case.
+  """
+  bmcMacAddressContainsFold: String
+  """
+  Expires at equals this time.
   """
   expiresAt: Time
+  """
+  Expires at is not null and differs from this time.
+  """
   expiresAtNEQ: Time
+  """
+  Expires at is one of these, at most 500; an empty list finds nothing.
+  """
   expiresAtIn: [Time!]
+  """
+  Expires at is not null and is none of these, at most 500.
+  """
   expiresAtNotIn: [Time!]
+  """
+  Expires at is after this time.
+  """
   expiresAtGT: Time
+  """
+  Expires at is after this time or equals it.
+  """
   expiresAtGTE: Time
+  """
+  Expires at is before this time.
+  """
   expiresAtLT: Time
+  """
+  Expires at is before this time or equals it.
+  """
   expiresAtLTE: Time
+  """
+  Expires at is null when true, is not null when false.
+  """
   expiresAtIsNil: Boolean
+  """
+  Expires at is not null when true, is null when false.
+  """
   expiresAtNotNil: Boolean
   """
-  revoked_at field predicates
+  Revoked at equals this time.
   """
   revokedAt: Time
+  """
+  Revoked at is not null and differs from this time.
+  """
   revokedAtNEQ: Time
+  """
+  Revoked at is one of these, at most 500; an empty list finds nothing.
+  """
   revokedAtIn: [Time!]
+  """
+  Revoked at is not null and is none of these, at most 500.
+  """
   revokedAtNotIn: [Time!]
+  """
+  Revoked at is after this time.
+  """
   revokedAtGT: Time
+  """
+  Revoked at is after this time or equals it.
+  """
   revokedAtGTE: Time
+  """
+  Revoked at is before this time.
+  """
   revokedAtLT: Time
+  """
+  Revoked at is before this time or equals it.
+  """
   revokedAtLTE: Time
+  """
+  Revoked at is null when true, is not null when false.
+  """
   revokedAtIsNil: Boolean
+  """
+  Revoked at is not null when true, is null when false.
+  """
   revokedAtNotNil: Boolean
   """
-  issued_by field predicates
+  Issued by equals this text.
   """
   issuedBy: String
+  """
+  Issued by differs from this text.
+  """
   issuedByNEQ: String
+  """
+  Issued by is one of these, at most 500; an empty list finds nothing.
+  """
   issuedByIn: [String!]
+  """
+  Issued by is none of these, at most 500.
+  """
   issuedByNotIn: [String!]
+  """
+  Issued by sorts after this text.
+  """
   issuedByGT: String
+  """
+  Issued by sorts after this text or equals it.
+  """
   issuedByGTE: String
+  """
+  Issued by sorts before this text.
+  """
   issuedByLT: String
+  """
+  Issued by sorts before this text or equals it.
+  """
   issuedByLTE: String
+  """
+  Issued by contains this text, case sensitive.
+  """
   issuedByContains: String
+  """
+  Issued by starts with this text, case sensitive.
+  """
   issuedByHasPrefix: String
+  """
+  Issued by ends with this text, case sensitive.
+  """
   issuedByHasSuffix: String
+  """
+  Issued by equals this text in any case.
+  """
   issuedByEqualFold: String
+  """
+  Issued by contains this text in any case.
+  """
   issuedByContainsFold: String
   """
-  last_used_at field predicates
+  Last used at equals this time.
   """
   lastUsedAt: Time
+  """
+  Last used at is not null and differs from this time.
+  """
   lastUsedAtNEQ: Time
+  """
+  Last used at is one of these, at most 500; an empty list finds nothing.
+  """
   lastUsedAtIn: [Time!]
+  """
+  Last used at is not null and is none of these, at most 500.
+  """
   lastUsedAtNotIn: [Time!]
+  """
+  Last used at is after this time.
+  """
   lastUsedAtGT: Time
+  """
+  Last used at is after this time or equals it.
+  """
   lastUsedAtGTE: Time
+  """
+  Last used at is before this time.
+  """
   lastUsedAtLT: Time
+  """
+  Last used at is before this time or equals it.
+  """
   lastUsedAtLTE: Time
+  """
+  Last used at is null when true, is not null when false.
+  """
   lastUsedAtIsNil: Boolean
+  """
+  Last used at is not null when true, is null when false.
+  """
   lastUsedAtNotNil: Boolean
 }
+"""
+One recorded change of an object's state: append-only, and kept when its object is deleted.
+"""
 type Transition implements Node {
   """
   Opaque global id; its prefix tells the type and it sorts by creation time.
@@ -4658,7 +6505,7 @@ type Transition implements Node {
   """
   Id of the object's site; null for what belongs to none.
   """
-  siteID: ID
+  siteId: ID
   """
   Type of the object that changed.
   """
@@ -4666,7 +6513,7 @@ type Transition implements Node {
   """
   Id of the object that changed, which may have been deleted since.
   """
-  subjectID: String!
+  subjectId: String!
   """
   Number of the change within its object's history, from 1 without gaps.
   """
@@ -4674,7 +6521,7 @@ type Transition implements Node {
   """
   Id of the machine, where a machine changed and still exists.
   """
-  machineID: ID
+  machineId: ID
   """
   State before, with its sub-state after a slash; null for what is new or has no states.
   """
@@ -4713,249 +6560,664 @@ type Transition implements Node {
   machine: Machine
 }
 """
-A connection to a list of items.
+A page of transitions.
 """
 type TransitionConnection {
   """
-  A list of edges.
+  The items of the page with their positions, in the order asked for.
   """
   edges: [TransitionEdge]
   """
-  Information to aid in pagination.
+  Where the page lies in the connection.
   """
   pageInfo: PageInfo!
   """
-  Identifies the total count of items in the connection.
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
   """
   totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [Transition!]!
 }
 """
-An edge in a connection.
+A transition in a connection, with its position.
 """
 type TransitionEdge {
   """
-  The item at the end of the edge.
+  The transition.
   """
   node: Transition
   """
-  A cursor for use in pagination.
+  Position of the transition; pass it as after or before to read what follows or precedes it.
   """
   cursor: Cursor!
 }
 """
-Ordering options for Transition connections
+Order of transitions; what is equal is ordered by id in the same direction.
 """
 input TransitionOrder {
   """
-  The ordering direction.
+  Direction of the order.
   """
   direction: OrderDirection! = ASC
   """
-  The field by which to order Transitions.
+  What is compared.
   """
   field: TransitionOrderField!
 }
 """
-Properties by which Transition connections can be ordered.
+What transitions can be ordered by.
 """
 enum TransitionOrderField {
+  """
+  By sequence: number of the change within its object's history, from 1 without gaps.
+  """
+  SEQUENCE
+  """
+  By occurredAt: when it changed.
+  """
   OCCURRED_AT
 }
 """
-TransitionWhereInput is used for filtering Transition objects.
-Input was generated by ent.
+Filter of transitions. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
 """
 input TransitionWhereInput {
+  """
+  This filter must not find it.
+  """
   not: TransitionWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
   and: [TransitionWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
   or: [TransitionWhereInput!]
   """
-  id field predicates
+  Id equals this text.
   """
   id: ID
+  """
+  Id differs from this text.
+  """
   idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
   idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
   idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
   idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
   idGTE: ID
+  """
+  Id sorts before this text.
+  """
   idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
   idLTE: ID
+  """
+  Id equals this text in any case.
+  """
   idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
   idContainsFold: ID
   """
-  site_id field predicates
+  Site id equals this text.
   """
-  siteID: ID
-  siteIDNEQ: ID
-  siteIDIn: [ID!]
-  siteIDNotIn: [ID!]
-  siteIDGT: ID
-  siteIDGTE: ID
-  siteIDLT: ID
-  siteIDLTE: ID
-  siteIDContains: ID
-  siteIDHasPrefix: ID
-  siteIDHasSuffix: ID
-  siteIDIsNil: Boolean
-  siteIDNotNil: Boolean
-  siteIDEqualFold: ID
-  siteIDContainsFold: ID
+  siteId: ID
   """
-  subject_type field predicates
+  Site id is not null and differs from this text.
+  """
+  siteIdNEQ: ID
+  """
+  Site id is one of these, at most 500; an empty list finds nothing.
+  """
+  siteIdIn: [ID!]
+  """
+  Site id is not null and is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id is null when true, is not null when false.
+  """
+  siteIdIsNil: Boolean
+  """
+  Site id is not null when true, is null when false.
+  """
+  siteIdNotNil: Boolean
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  Subject type equals this value.
   """
   subjectType: SubjectType
+  """
+  Subject type differs from this value.
+  """
   subjectTypeNEQ: SubjectType
+  """
+  Subject type is one of these, at most 500; an empty list finds nothing.
+  """
   subjectTypeIn: [SubjectType!]
+  """
+  Subject type is none of these, at most 500.
+  """
   subjectTypeNotIn: [SubjectType!]
   """
-  subject_id field predicates
+  Subject id equals this text.
   """
-  subjectID: String
-  subjectIDNEQ: String
-  subjectIDIn: [String!]
-  subjectIDNotIn: [String!]
-  subjectIDGT: String
-  subjectIDGTE: String
-  subjectIDLT: String
-  subjectIDLTE: String
-  subjectIDContains: String
-  subjectIDHasPrefix: String
-  subjectIDHasSuffix: String
-  subjectIDEqualFold: String
-  subjectIDContainsFold: String
+  subjectId: String
   """
-  sequence field predicates
+  Subject id differs from this text.
+  """
+  subjectIdNEQ: String
+  """
+  Subject id is one of these, at most 500; an empty list finds nothing.
+  """
+  subjectIdIn: [String!]
+  """
+  Subject id is none of these, at most 500.
+  """
+  subjectIdNotIn: [String!]
+  """
+  Subject id sorts after this text.
+  """
+  subjectIdGT: String
+  """
+  Subject id sorts after this text or equals it.
+  """
+  subjectIdGTE: String
+  """
+  Subject id sorts before this text.
+  """
+  subjectIdLT: String
+  """
+  Subject id sorts before this text or equals it.
+  """
+  subjectIdLTE: String
+  """
+  Subject id contains this text, case sensitive.
+  """
+  subjectIdContains: String
+  """
+  Subject id starts with this text, case sensitive.
+  """
+  subjectIdHasPrefix: String
+  """
+  Subject id ends with this text, case sensitive.
+  """
+  subjectIdHasSuffix: String
+  """
+  Subject id equals this text in any case.
+  """
+  subjectIdEqualFold: String
+  """
+  Subject id contains this text in any case.
+  """
+  subjectIdContainsFold: String
+  """
+  Sequence equals this value.
   """
   sequence: Int
+  """
+  Sequence differs from this value.
+  """
   sequenceNEQ: Int
+  """
+  Sequence is one of these, at most 500; an empty list finds nothing.
+  """
   sequenceIn: [Int!]
+  """
+  Sequence is none of these, at most 500.
+  """
   sequenceNotIn: [Int!]
+  """
+  Sequence is greater than this value.
+  """
   sequenceGT: Int
+  """
+  Sequence is greater than this value or equals it.
+  """
   sequenceGTE: Int
+  """
+  Sequence is less than this value.
+  """
   sequenceLT: Int
+  """
+  Sequence is less than this value or equals it.
+  """
   sequenceLTE: Int
   """
-  machine_id field predicates
+  Machine id equals this text.
   """
-  machineID: ID
-  machineIDNEQ: ID
-  machineIDIn: [ID!]
-  machineIDNotIn: [ID!]
-  machineIDGT: ID
-  machineIDGTE: ID
-  machineIDLT: ID
-  machineIDLTE: ID
-  machineIDContains: ID
-  machineIDHasPrefix: ID
-  machineIDHasSuffix: ID
-  machineIDIsNil: Boolean
-  machineIDNotNil: Boolean
-  machineIDEqualFold: ID
-  machineIDContainsFold: ID
+  machineId: ID
   """
-  from_state field predicates
+  Machine id is not null and differs from this text.
+  """
+  machineIdNEQ: ID
+  """
+  Machine id is one of these, at most 500; an empty list finds nothing.
+  """
+  machineIdIn: [ID!]
+  """
+  Machine id is not null and is none of these, at most 500.
+  """
+  machineIdNotIn: [ID!]
+  """
+  Machine id sorts after this text.
+  """
+  machineIdGT: ID
+  """
+  Machine id sorts after this text or equals it.
+  """
+  machineIdGTE: ID
+  """
+  Machine id sorts before this text.
+  """
+  machineIdLT: ID
+  """
+  Machine id sorts before this text or equals it.
+  """
+  machineIdLTE: ID
+  """
+  Machine id contains this text, case sensitive.
+  """
+  machineIdContains: ID
+  """
+  Machine id starts with this text, case sensitive.
+  """
+  machineIdHasPrefix: ID
+  """
+  Machine id ends with this text, case sensitive.
+  """
+  machineIdHasSuffix: ID
+  """
+  Machine id is null when true, is not null when false.
+  """
+  machineIdIsNil: Boolean
+  """
+  Machine id is not null when true, is null when false.
+  """
+  machineIdNotNil: Boolean
+  """
+  Machine id equals this text in any case.
+  """
+  machineIdEqualFold: ID
+  """
+  Machine id contains this text in any case.
+  """
+  machineIdContainsFold: ID
+  """
+  From state equals this text.
   """
   fromState: String
+  """
+  From state is not null and differs from this text.
+  """
   fromStateNEQ: String
+  """
+  From state is one of these, at most 500; an empty list finds nothing.
+  """
   fromStateIn: [String!]
+  """
+  From state is not null and is none of these, at most 500.
+  """
   fromStateNotIn: [String!]
+  """
+  From state sorts after this text.
+  """
   fromStateGT: String
+  """
+  From state sorts after this text or equals it.
+  """
   fromStateGTE: String
+  """
+  From state sorts before this text.
+  """
   fromStateLT: String
+  """
+  From state sorts before this text or equals it.
+  """
   fromStateLTE: String
+  """
+  From state contains this text, case sensitive.
+  """
   fromStateContains: String
+  """
+  From state starts with this text, case sensitive.
+  """
   fromStateHasPrefix: String
+  """
+  From state ends with this text, case sensitive.
+  """
   fromStateHasSuffix: String
+  """
+  From state is null when true, is not null when false.
+  """
   fromStateIsNil: Boolean
+  """
+  From state is not null when true, is null when false.
+  """
   fromStateNotNil: Boolean
+  """
+  From state equals this text in any case.
+  """
   fromStateEqualFold: String
+  """
+  From state contains this text in any case.
+  """
   fromStateContainsFold: String
   """
-  to_state field predicates
+  To state equals this text.
   """
   toState: String
+  """
+  To state is not null and differs from this text.
+  """
   toStateNEQ: String
+  """
+  To state is one of these, at most 500; an empty list finds nothing.
+  """
   toStateIn: [String!]
+  """
+  To state is not null and is none of these, at most 500.
+  """
   toStateNotIn: [String!]
+  """
+  To state sorts after this text.
+  """
   toStateGT: String
+  """
+  To state sorts after this text or equals it.
+  """
   toStateGTE: String
+  """
+  To state sorts before this text.
+  """
   toStateLT: String
+  """
+  To state sorts before this text or equals it.
+  """
   toStateLTE: String
+  """
+  To state contains this text, case sensitive.
+  """
   toStateContains: String
+  """
+  To state starts with this text, case sensitive.
+  """
   toStateHasPrefix: String
+  """
+  To state ends with this text, case sensitive.
+  """
   toStateHasSuffix: String
+  """
+  To state is null when true, is not null when false.
+  """
   toStateIsNil: Boolean
+  """
+  To state is not null when true, is null when false.
+  """
   toStateNotNil: Boolean
+  """
+  To state equals this text in any case.
+  """
   toStateEqualFold: String
+  """
+  To state contains this text in any case.
+  """
   toStateContainsFold: String
   """
-  cause field predicates
+  Cause equals this text.
   """
   cause: String
+  """
+  Cause differs from this text.
+  """
   causeNEQ: String
+  """
+  Cause is one of these, at most 500; an empty list finds nothing.
+  """
   causeIn: [String!]
+  """
+  Cause is none of these, at most 500.
+  """
   causeNotIn: [String!]
+  """
+  Cause sorts after this text.
+  """
   causeGT: String
+  """
+  Cause sorts after this text or equals it.
+  """
   causeGTE: String
+  """
+  Cause sorts before this text.
+  """
   causeLT: String
+  """
+  Cause sorts before this text or equals it.
+  """
   causeLTE: String
+  """
+  Cause contains this text, case sensitive.
+  """
   causeContains: String
+  """
+  Cause starts with this text, case sensitive.
+  """
   causeHasPrefix: String
+  """
+  Cause ends with this text, case sensitive.
+  """
   causeHasSuffix: String
+  """
+  Cause equals this text in any case.
+  """
   causeEqualFold: String
+  """
+  Cause contains this text in any case.
+  """
   causeContainsFold: String
   """
-  actor field predicates
+  Actor equals this text.
   """
   actor: String
+  """
+  Actor differs from this text.
+  """
   actorNEQ: String
+  """
+  Actor is one of these, at most 500; an empty list finds nothing.
+  """
   actorIn: [String!]
+  """
+  Actor is none of these, at most 500.
+  """
   actorNotIn: [String!]
+  """
+  Actor sorts after this text.
+  """
   actorGT: String
+  """
+  Actor sorts after this text or equals it.
+  """
   actorGTE: String
+  """
+  Actor sorts before this text.
+  """
   actorLT: String
+  """
+  Actor sorts before this text or equals it.
+  """
   actorLTE: String
+  """
+  Actor contains this text, case sensitive.
+  """
   actorContains: String
+  """
+  Actor starts with this text, case sensitive.
+  """
   actorHasPrefix: String
+  """
+  Actor ends with this text, case sensitive.
+  """
   actorHasSuffix: String
+  """
+  Actor equals this text in any case.
+  """
   actorEqualFold: String
+  """
+  Actor contains this text in any case.
+  """
   actorContainsFold: String
   """
-  message field predicates
+  Message equals this text.
   """
   message: String
+  """
+  Message differs from this text.
+  """
   messageNEQ: String
+  """
+  Message is one of these, at most 500; an empty list finds nothing.
+  """
   messageIn: [String!]
+  """
+  Message is none of these, at most 500.
+  """
   messageNotIn: [String!]
+  """
+  Message sorts after this text.
+  """
   messageGT: String
+  """
+  Message sorts after this text or equals it.
+  """
   messageGTE: String
+  """
+  Message sorts before this text.
+  """
   messageLT: String
+  """
+  Message sorts before this text or equals it.
+  """
   messageLTE: String
+  """
+  Message contains this text, case sensitive.
+  """
   messageContains: String
+  """
+  Message starts with this text, case sensitive.
+  """
   messageHasPrefix: String
+  """
+  Message ends with this text, case sensitive.
+  """
   messageHasSuffix: String
+  """
+  Message equals this text in any case.
+  """
   messageEqualFold: String
+  """
+  Message contains this text in any case.
+  """
   messageContainsFold: String
   """
-  occurred_at field predicates
+  Occurred at equals this time.
   """
   occurredAt: Time
+  """
+  Occurred at differs from this time.
+  """
   occurredAtNEQ: Time
+  """
+  Occurred at is one of these, at most 500; an empty list finds nothing.
+  """
   occurredAtIn: [Time!]
+  """
+  Occurred at is none of these, at most 500.
+  """
   occurredAtNotIn: [Time!]
+  """
+  Occurred at is after this time.
+  """
   occurredAtGT: Time
+  """
+  Occurred at is after this time or equals it.
+  """
   occurredAtGTE: Time
+  """
+  Occurred at is before this time.
+  """
   occurredAtLT: Time
+  """
+  Occurred at is before this time or equals it.
+  """
   occurredAtLTE: Time
   """
-  site edge predicates
+  True: it has a site; false: it has none.
   """
   hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
   hasSiteWith: [SiteWhereInput!]
   """
-  machine edge predicates
+  True: it has a machine; false: it has none.
   """
   hasMachine: Boolean
+  """
+  It has a machine that all of these filters find; an empty list does not filter.
+  """
   hasMachineWith: [MachineWhereInput!]
 }
 `, BuiltIn: false},
@@ -6018,12 +8280,12 @@ func (ec *executionContext) childFields_HealthAlert(ctx context.Context, field g
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_HealthAlert_id(ctx, field)
-	case "siteID":
-		return ec.fieldContext_HealthAlert_siteID(ctx, field)
-	case "machineID":
-		return ec.fieldContext_HealthAlert_machineID(ctx, field)
-	case "alertID":
-		return ec.fieldContext_HealthAlert_alertID(ctx, field)
+	case "siteId":
+		return ec.fieldContext_HealthAlert_siteId(ctx, field)
+	case "machineId":
+		return ec.fieldContext_HealthAlert_machineId(ctx, field)
+	case "alertId":
+		return ec.fieldContext_HealthAlert_alertId(ctx, field)
 	case "source":
 		return ec.fieldContext_HealthAlert_source(ctx, field)
 	case "target":
@@ -6052,6 +8314,8 @@ func (ec *executionContext) childFields_HealthAlertConnection(ctx context.Contex
 		return ec.fieldContext_HealthAlertConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_HealthAlertConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_HealthAlertConnection_nodes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type HealthAlertConnection", field.Name)
 }
@@ -6132,12 +8396,12 @@ func (ec *executionContext) childFields_Machine(ctx context.Context, field graph
 		return ec.fieldContext_Machine_id(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Machine_createdAt(ctx, field)
-	case "siteID":
-		return ec.fieldContext_Machine_siteID(ctx, field)
+	case "siteId":
+		return ec.fieldContext_Machine_siteId(ctx, field)
 	case "name":
 		return ec.fieldContext_Machine_name(ctx, field)
-	case "bmcMACAddress":
-		return ec.fieldContext_Machine_bmcMACAddress(ctx, field)
+	case "bmcMacAddress":
+		return ec.fieldContext_Machine_bmcMacAddress(ctx, field)
 	case "kind":
 		return ec.fieldContext_Machine_kind(ctx, field)
 	case "platform":
@@ -6154,8 +8418,8 @@ func (ec *executionContext) childFields_Machine(ctx context.Context, field graph
 		return ec.fieldContext_Machine_subState(ctx, field)
 	case "stateChangedAt":
 		return ec.fieldContext_Machine_stateChangedAt(ctx, field)
-	case "skuID":
-		return ec.fieldContext_Machine_skuID(ctx, field)
+	case "skuId":
+		return ec.fieldContext_Machine_skuId(ctx, field)
 	case "skuName":
 		return ec.fieldContext_Machine_skuName(ctx, field)
 	case "inventoryDocument":
@@ -6190,6 +8454,8 @@ func (ec *executionContext) childFields_MachineConnection(ctx context.Context, f
 		return ec.fieldContext_MachineConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_MachineConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_MachineConnection_nodes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MachineConnection", field.Name)
 }
@@ -6344,6 +8610,8 @@ func (ec *executionContext) childFields_SiteConnection(ctx context.Context, fiel
 		return ec.fieldContext_SiteConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_SiteConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_SiteConnection_nodes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SiteConnection", field.Name)
 }
@@ -6364,8 +8632,8 @@ func (ec *executionContext) childFields_Sku(ctx context.Context, field graphql.C
 		return ec.fieldContext_Sku_id(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Sku_createdAt(ctx, field)
-	case "siteID":
-		return ec.fieldContext_Sku_siteID(ctx, field)
+	case "siteId":
+		return ec.fieldContext_Sku_siteId(ctx, field)
 	case "name":
 		return ec.fieldContext_Sku_name(ctx, field)
 	case "description":
@@ -6384,6 +8652,8 @@ func (ec *executionContext) childFields_Sku(ctx context.Context, field graphql.C
 		return ec.fieldContext_Sku_site(ctx, field)
 	case "machines":
 		return ec.fieldContext_Sku_machines(ctx, field)
+	case "machineCount":
+		return ec.fieldContext_Sku_machineCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Sku", field.Name)
 }
@@ -6446,6 +8716,8 @@ func (ec *executionContext) childFields_SkuConnection(ctx context.Context, field
 		return ec.fieldContext_SkuConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_SkuConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_SkuConnection_nodes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SkuConnection", field.Name)
 }
@@ -6584,10 +8856,10 @@ func (ec *executionContext) childFields_Token(ctx context.Context, field graphql
 		return ec.fieldContext_Token_name(ctx, field)
 	case "role":
 		return ec.fieldContext_Token_role(ctx, field)
-	case "machineID":
-		return ec.fieldContext_Token_machineID(ctx, field)
-	case "bmcMACAddress":
-		return ec.fieldContext_Token_bmcMACAddress(ctx, field)
+	case "machineId":
+		return ec.fieldContext_Token_machineId(ctx, field)
+	case "bmcMacAddress":
+		return ec.fieldContext_Token_bmcMacAddress(ctx, field)
 	case "expiresAt":
 		return ec.fieldContext_Token_expiresAt(ctx, field)
 	case "revokedAt":
@@ -6612,6 +8884,8 @@ func (ec *executionContext) childFields_TokenConnection(ctx context.Context, fie
 		return ec.fieldContext_TokenConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_TokenConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_TokenConnection_nodes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TokenConnection", field.Name)
 }
@@ -6652,16 +8926,16 @@ func (ec *executionContext) childFields_Transition(ctx context.Context, field gr
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_Transition_id(ctx, field)
-	case "siteID":
-		return ec.fieldContext_Transition_siteID(ctx, field)
+	case "siteId":
+		return ec.fieldContext_Transition_siteId(ctx, field)
 	case "subjectType":
 		return ec.fieldContext_Transition_subjectType(ctx, field)
-	case "subjectID":
-		return ec.fieldContext_Transition_subjectID(ctx, field)
+	case "subjectId":
+		return ec.fieldContext_Transition_subjectId(ctx, field)
 	case "sequence":
 		return ec.fieldContext_Transition_sequence(ctx, field)
-	case "machineID":
-		return ec.fieldContext_Transition_machineID(ctx, field)
+	case "machineId":
+		return ec.fieldContext_Transition_machineId(ctx, field)
 	case "fromState":
 		return ec.fieldContext_Transition_fromState(ctx, field)
 	case "toState":
@@ -6692,6 +8966,8 @@ func (ec *executionContext) childFields_TransitionConnection(ctx context.Context
 		return ec.fieldContext_TransitionConnection_pageInfo(ctx, field)
 	case "totalCount":
 		return ec.fieldContext_TransitionConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_TransitionConnection_nodes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TransitionConnection", field.Name)
 }

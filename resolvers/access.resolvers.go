@@ -7,7 +7,6 @@ package resolvers
 
 import (
 	"context"
-
 	"fleetgraph/ent"
 	"fleetgraph/ent/site"
 	"fleetgraph/fleet"

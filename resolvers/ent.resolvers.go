@@ -7,10 +7,8 @@ package resolvers
 
 import (
 	"context"
-
-	"entgo.io/contrib/entgql"
-
 	"fleetgraph/ent"
+	"fleetgraph/ent/relay"
 	"fleetgraph/fleet"
 	"fleetgraph/graph"
 	"fleetgraph/services/access"
@@ -28,30 +26,30 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]ent.Noder, e
 	return r.Client.Noders(ctx, ids)
 }
 
-func (r *queryResolver) HealthAlerts(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error) {
+func (r *queryResolver) HealthAlerts(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error) {
 	return r.Client.HealthAlert.Query().Paginate(ctx, after, first, before, last, ent.WithHealthAlertOrder(orderBy), ent.WithHealthAlertFilter(where.Filter))
 }
 
-func (r *queryResolver) Machines(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) (*ent.MachineConnection, error) {
+func (r *queryResolver) Machines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) (*ent.MachineConnection, error) {
 	return r.Client.Machine.Query().Paginate(ctx, after, first, before, last, ent.WithMachineOrder(orderBy), ent.WithMachineFilter(where.Filter))
 }
 
-func (r *queryResolver) Sites(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.SiteOrder, where *ent.SiteWhereInput) (*ent.SiteConnection, error) {
+func (r *queryResolver) Sites(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SiteOrder, where *ent.SiteWhereInput) (*ent.SiteConnection, error) {
 	return r.Client.Site.Query().Paginate(ctx, after, first, before, last, ent.WithSiteOrder(orderBy), ent.WithSiteFilter(where.Filter))
 }
 
-func (r *queryResolver) Skus(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) (*ent.SkuConnection, error) {
+func (r *queryResolver) Skus(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) (*ent.SkuConnection, error) {
 	return r.Client.Sku.Query().Paginate(ctx, after, first, before, last, ent.WithSkuOrder(orderBy), ent.WithSkuFilter(where.Filter))
 }
 
-func (r *queryResolver) Tokens(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) (*ent.TokenConnection, error) {
+func (r *queryResolver) Tokens(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) (*ent.TokenConnection, error) {
 	if _, err := access.Require(ctx, fleet.RoleAdmin); err != nil {
 		return nil, err
 	}
 	return r.Client.Token.Query().Paginate(ctx, after, first, before, last, ent.WithTokenOrder(orderBy), ent.WithTokenFilter(where.Filter))
 }
 
-func (r *queryResolver) Transitions(ctx context.Context, after *entgql.Cursor[string], first *int, before *entgql.Cursor[string], last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) (*ent.TransitionConnection, error) {
+func (r *queryResolver) Transitions(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) (*ent.TransitionConnection, error) {
 	return r.Client.Transition.Query().Paginate(ctx, after, first, before, last, ent.WithTransitionOrder(orderBy), ent.WithTransitionFilter(where.Filter))
 }
 

@@ -7,7 +7,6 @@ package resolvers
 
 import (
 	"context"
-
 	"fleetgraph/ent"
 	entsite "fleetgraph/ent/site"
 	entsku "fleetgraph/ent/sku"

@@ -375,6 +375,16 @@ var (
 				Columns: []*schema.Column{TransitionsColumns[2], TransitionsColumns[3]},
 			},
 			{
+				Name:    "transitions_machine_id_sequence_order",
+				Unique:  false,
+				Columns: []*schema.Column{TransitionsColumns[11], TransitionsColumns[3], TransitionsColumns[0]},
+			},
+			{
+				Name:    "transitions_sequence_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{TransitionsColumns[3], TransitionsColumns[0]},
+			},
+			{
 				Name:    "transitions_machine_id_occurred_at_order",
 				Unique:  false,
 				Columns: []*schema.Column{TransitionsColumns[11], TransitionsColumns[10], TransitionsColumns[0]},

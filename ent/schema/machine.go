@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
+	"fleetgraph/ent/annotation"
 	"fleetgraph/fleet"
 )
 
@@ -113,5 +114,10 @@ func (Machine) Indexes() []ent.Index {
 
 // Annotations of the Machine.
 func (Machine) Annotations() []schema.Annotation {
-	return []schema.Annotation{connection(), entgql.QueryField().Description("Machines of every site that the caller may see.")}
+	return []schema.Annotation{
+		connection(), entgql.QueryField().Description("Machines of every site that the caller may see."),
+		annotation.Resolved("inventory", "inventory_document"),
+		annotation.Resolved("lastVerification", "last_verified_at", "last_verification_match"),
+		annotation.Resolved("skuComparison", "inventory_document", "fabric_ports").With("sku"),
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/mixin"
 
+	"fleetgraph/ent/annotation"
 	"fleetgraph/fleet"
 )
 
@@ -28,6 +29,11 @@ func (m identified) Fields() []ent.Field {
 			DefaultFunc(func() string { return fleet.NewID(m.prefix) }).
 			Comment("Opaque global id; its prefix tells the type and it sorts by creation time."),
 	}
+}
+
+// Annotations let node(id) find the entity by the prefix of its ids.
+func (m identified) Annotations() []schema.Annotation {
+	return []schema.Annotation{annotation.IDPrefix(m.prefix)}
 }
 
 // created stamps when an entity was made.

@@ -11,6 +11,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
+	"fleetgraph/ent/annotation"
 	"fleetgraph/fleet"
 )
 
@@ -53,7 +54,7 @@ func (Sku) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("site", Site.Type).Ref("skus").Field("site_id").Unique().Required().Immutable().
 			Comment("The site that defines the SKU."),
-		edge.To("machines", Machine.Type).Annotations(connection(), entsql.OnDelete(entsql.Restrict)).
+		edge.To("machines", Machine.Type).Annotations(connection(), annotation.CountField("machineCount"), entsql.OnDelete(entsql.Restrict)).
 			Comment("Machines that the SKU is assigned to."),
 	}
 }

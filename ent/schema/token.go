@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"entgo.io/ent/schema/index"
 
+	"fleetgraph/ent/annotation"
 	"fleetgraph/fleet"
 )
 
@@ -63,5 +64,9 @@ func (Token) Indexes() []ent.Index {
 
 // Annotations of the Token.
 func (Token) Annotations() []schema.Annotation {
-	return []schema.Annotation{connection(), entgql.QueryField().Description("Issued tokens, without their secrets. For admins.")}
+	return []schema.Annotation{
+		connection(), entgql.QueryField().Description("Issued tokens, without their secrets. For admins."),
+		annotation.Resolved("allSites", "site_ids"),
+		annotation.Resolved("siteIds", "site_ids"),
+	}
 }

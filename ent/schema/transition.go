@@ -35,6 +35,7 @@ func (Transition) Fields() []ent.Field {
 		field.String("subject_id").Immutable().
 			Comment("Id of the object that changed, which may have been deleted since."),
 		field.Int("sequence").Immutable().
+			Annotations(entgql.OrderField("SEQUENCE")).
 			Comment("Number of the change within its object's history, from 1 without gaps."),
 		field.String("machine_id").Optional().Nillable().
 			Comment("Id of the machine, where a machine changed and still exists."),
@@ -72,6 +73,8 @@ func (Transition) Edges() []ent.Edge {
 func (Transition) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("subject_id", "sequence").Unique().StorageKey("transitions_subject_id_sequence_key"),
+		index.Fields("machine_id", "sequence", "id").StorageKey("transitions_machine_id_sequence_order"),
+		index.Fields("sequence", "id").StorageKey("transitions_sequence_id_order"),
 		index.Fields("machine_id", "occurred_at", "id").StorageKey("transitions_machine_id_occurred_at_order"),
 		index.Fields("site_id", "occurred_at", "id").StorageKey("transitions_site_id_occurred_at_order"),
 		index.Fields("occurred_at", "id").StorageKey("transitions_occurred_at_id_order"),

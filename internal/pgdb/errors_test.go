@@ -127,7 +127,7 @@ func TestACutConnectionAndAnAbsentServerAreUnavailable(t *testing.T) {
 	db := open(t, testdb.New(t))
 	_, err := db.Pool.Exec(t.Context(), "SELECT pg_terminate_backend(pg_backend_pid())")
 	require.True(t, pgdb.Unavailable(err), err)
-	_, err = pgdb.Open(t.Context(), "postgres://u:p@127.0.0.1:1/x")
+	_, err = pgdb.Open(t.Context(), "postgres://u:p@127.0.0.1:1/x", nil)
 	require.True(t, pgdb.Unavailable(err), err)
 
 	connection, err := db.Pool.Acquire(t.Context())

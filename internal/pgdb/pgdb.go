@@ -37,11 +37,13 @@ type DB struct {
 // answers. The size of the pool is max(8, 4 a core), the application name
 // "fleetgraph", the connect timeout 10 s; the URL's pool_max_conns,
 // application_name, connect_timeout and the other settings of pgx overrule them.
-func Open(ctx context.Context, url string) (*DB, error) {
+// The tracer, where there is one, sees every statement.
+func Open(ctx context.Context, url string, tracer pgx.QueryTracer) (*DB, error) {
 	config, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
+	config.ConnConfig.Tracer = tracer
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)

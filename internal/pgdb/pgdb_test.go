@@ -92,7 +92,7 @@ func TestOpenRefusesWithoutShowingThePassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := pgdb.Open(t.Context(), address)
+			_, err := pgdb.Open(t.Context(), address, nil)
 			require.ErrorContains(t, err, "open the database")
 			require.NotContains(t, err.Error(), "hidden")
 		})

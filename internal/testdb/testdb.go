@@ -16,7 +16,7 @@
 //
 //	func TestX(t *testing.T) {
 //		t.Parallel()
-//		db, err := pgdb.Open(t.Context(), testdb.New(t))
+//		db, err := pgdb.Open(t.Context(), testdb.New(t), nil)
 //		…
 //	}
 package testdb

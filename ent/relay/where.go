@@ -1,0 +1,82 @@
+package relay
+
+import (
+	"reflect"
+	"strings"
+
+	"fleetgraph/fleet"
+)
+
+// The bounds of a filter. Depth counts the outermost filter as 1 and grows with every
+// not, and, or, and has…With.
+const (
+	MaxWhereDepth = 8
+	MaxWhereList  = 500
+)
+
+// Reasons of a refused filter.
+const (
+	ReasonWhereTooDeep = "WHERE_TOO_DEEP"
+	ReasonWhereList    = "WHERE_LIST_TOO_LONG"
+	ReasonWhereEmpty   = "WHERE_EMPTY"
+	ReasonWhereText    = "WHERE_TEXT_INVALID"
+)
+
+// ErrEmptyWhere refuses a filter without conditions inside another, where it could
+// be meant to find everything or nothing.
+func ErrEmptyWhere(inside string) error {
+	return fleet.Invalid("where", ReasonWhereEmpty, "a filter in %q has no condition", inside)
+}
+
+// CheckWhere checks the depth, the lists and the texts of a generated filter, given
+// by pointer.
+func CheckWhere(where any) error { return checkWhere(reflect.ValueOf(where), 1) }
+
+func checkWhere(v reflect.Value, depth int) error {
+	if v.IsNil() {
+		return nil
+	}
+	if depth > MaxWhereDepth {
+		return fleet.Invalid("where", ReasonWhereTooDeep, "filters are nested more than %d deep", MaxWhereDepth)
+	}
+	v = v.Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.IsZero() || v.Type().Field(i).Tag.Get("json") == "-" {
+			continue
+		}
+		if f.Kind() == reflect.Slice {
+			if f.Len() > MaxWhereList {
+				return fleet.Invalid("where", ReasonWhereList, "%s lists %d, at most %d are allowed", gqlName(v.Type().Field(i)), f.Len(), MaxWhereList)
+			}
+			for j := range f.Len() {
+				if err := checkCondition(f.Index(j), v.Type().Field(i), depth); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := checkCondition(f, v.Type().Field(i), depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkCondition(v reflect.Value, field reflect.StructField, depth int) error {
+	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct && strings.HasSuffix(v.Type().Elem().Name(), "WhereInput") {
+		return checkWhere(v, depth+1)
+	}
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.String && !isText(v.String()) {
+		return fleet.Invalid("where", ReasonWhereText, "%s is text that cannot be stored, so nothing can equal it", gqlName(field))
+	}
+	return nil
+}
+
+func gqlName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
