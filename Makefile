@@ -55,7 +55,7 @@ fuzz: ## run each fuzz target for FUZZTIME (60s)
 	$(GO) test -run '^$$' -fuzz '^FuzzInventory$$' -fuzztime $(FUZZTIME) ./services/sku
 
 migration: ## write the migration NAME from the entities' difference to the migrations
-	$(GO) run ./cmd/fleetgraph dev migrate-diff $(NAME)
+	$(GO) run ./migrate/diff $(NAME)
 
 graphiql: ## rebuild the embedded GraphiQL page (needs npm)
 	@scripts/need npm

@@ -138,7 +138,9 @@ func (b *bundle) refused(t *testing.T, token, document string, vars variables) f
 // createSite creates a site and returns its id.
 func (b *bundle) createSite(t *testing.T, name string) string {
 	t.Helper()
-	var out struct{ CreateSite struct{ Site struct{ ID string } } }
+	var out struct {
+		CreateSite struct{ Site struct{ ID string } }
+	}
 	b.must(t, `mutation($input: CreateSiteInput!) { createSite(input: $input) { site { id } } }`,
 		variables{"input": variables{"name": name}}, &out)
 	return out.CreateSite.Site.ID
@@ -170,7 +172,9 @@ func (b *bundle) report(t *testing.T, siteID, mac, name string, inventory json.R
 // createSku makes a SKU from a machine's inventory and returns its id.
 func (b *bundle) createSku(t *testing.T, siteID, machineID, name string) string {
 	t.Helper()
-	var out struct{ CreateSku struct{ Sku struct{ ID string } } }
+	var out struct {
+		CreateSku struct{ Sku struct{ ID string } }
+	}
 	b.must(t, `mutation($input: CreateSkuInput!) { createSku(input: $input) { sku { id } } }`,
 		variables{"input": variables{"siteId": siteID, "name": name, "components": b.generate(t, machineID)}}, &out)
 	return out.CreateSku.Sku.ID

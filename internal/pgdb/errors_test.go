@@ -71,7 +71,7 @@ func begin(t *testing.T, pool *pgxpool.Pool, isolation pgx.TxIsoLevel) pgx.Tx {
 	t.Helper()
 	tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: isolation})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) //nolint:usetesting // t.Context has ended by then
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 	return tx
 }
 

@@ -144,7 +144,9 @@ func start(ctx context.Context, cfg Config, dataDir string, lock *lock) (*Server
 	if err != nil {
 		return nil, err
 	}
-	// Detached: the end of ctx must not kill the server, Stop ends it.
+	// Detached: the end of ctx must not kill the server, Stop ends it. Its log is read
+	// for as long as it lives.
+	//nolint:contextcheck // see above
 	child, err := startChild(binaries.command(context.WithoutCancel(ctx), "postgres", account, cluster.dir,
 		cluster.arguments(socket, cfg)...), cfg.Logger)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestSecondStartFindsTheDataAtTheSameURL(t *testing.T) {
 	t.Parallel()
 	dir := tempDataDir(t)
 	first := startServer(t, Config{DataDir: dir})
-	exec1(t, connect(t, first.URL()), "CREATE TABLE kept AS SELECT 'here' AS word")
+	keepTable(t, connect(t, first.URL()))
 	require.NoError(t, first.Stop(t.Context()))
 	require.NoError(t, first.Stop(t.Context()), "a second Stop")
 	select {
@@ -82,7 +82,7 @@ func TestStopWithoutTimeShutsDownAtOnceAndTheNextStartRecovers(t *testing.T) {
 	dir := tempDataDir(t)
 	server, err := Start(t.Context(), Config{DataDir: dir, NoFsync: true})
 	require.NoError(t, err)
-	exec1(t, connect(t, server.URL()), "CREATE TABLE kept AS SELECT 'here' AS word")
+	keepTable(t, connect(t, server.URL()))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := server.Stop(ended); err != nil { // the fast shutdown may win

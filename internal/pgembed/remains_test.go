@@ -19,7 +19,7 @@ func TestStartAfterKillingServerAndPostgresFindsTheData(t *testing.T) {
 	t.Parallel()
 	dir := tempDataDir(t)
 	process := startProcess(t, dir)
-	exec1(t, connect(t, urlOf(t, dir)), "CREATE TABLE kept AS SELECT 'here' AS word")
+	keepTable(t, connect(t, urlOf(t, dir)))
 	kill9(t, postmasterPID(t, dir))
 	kill9(t, process.Process.Pid)
 	require.Error(t, process.Wait())
@@ -62,7 +62,7 @@ func TestAnOrphanedPostgresIsStoppedAndReplaced(t *testing.T) {
 	t.Parallel()
 	dir := tempDataDir(t)
 	server := startServer(t, Config{DataDir: dir})
-	exec1(t, connect(t, server.URL()), "CREATE TABLE kept AS SELECT 'here' AS word")
+	keepTable(t, connect(t, server.URL()))
 	require.NoError(t, server.Stop(t.Context()))
 
 	orphan := startOrphan(t, dir)
@@ -84,7 +84,7 @@ func TestBusyBackendsOfADeadPostmasterAreEnded(t *testing.T) {
 	require.NoError(t, err)
 	busy := make(chan error, 1)
 	go func() { // a loop that never looks whether the postmaster lives
-		_, err := conn.Exec(context.Background(), "SELECT count(*) FROM generate_series(1, 1000000000000)") //nolint:usetesting // ends with the backend
+		_, err := conn.Exec(context.Background(), "SELECT count(*) FROM generate_series(1, 1000000000000)")
 		busy <- err
 	}()
 	admin := connect(t, urlOf(t, dir))
@@ -172,7 +172,7 @@ func startOrphan(t *testing.T, dir string) *child {
 	cmd := clusterCommand(t, cluster, cluster.arguments(socketDir{path: cluster.dir}, Config{NoFsync: true})...)
 	orphan, err := startChild(cmd, discard())
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, orphan.stop(context.Background())) }) //nolint:usetesting // t.Context has ended by then
+	t.Cleanup(func() { require.NoError(t, orphan.stop(context.Background())) })
 	return orphan
 }
 

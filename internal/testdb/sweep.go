@@ -49,7 +49,7 @@ func sweepOne(dir string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() //nolint:errcheck // nothing was written
+	defer lock.Close()
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil // its process lives

@@ -79,32 +79,32 @@ func report(err error) int {
 
 // New makes a database from the template and returns its URL, as a role that owns
 // it. The database is dropped, with whatever is still connected, after the test.
-func New(t testing.TB) string {
-	t.Helper()
-	return create(t, (*server).newDatabase)
+func New(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, (*server).newDatabase)
 }
 
 // Empty is New without the migrations, for tests of these.
-func Empty(t testing.TB) string {
-	t.Helper()
-	return create(t, (*server).emptyDatabase)
+func Empty(tb testing.TB) string {
+	tb.Helper()
+	return create(tb, (*server).emptyDatabase)
 }
 
 // create has a context of its own, for that of the test has ended in its cleanup.
-func create(t testing.TB, database func(*server, context.Context) (name, url string, err error)) string {
-	t.Helper()
-	s := running(t)
-	ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout) //nolint:usetesting // see above
+func create(tb testing.TB, database func(*server, context.Context) (name, url string, err error)) string {
+	tb.Helper()
+	s := running(tb)
+	ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
 	defer cancel()
 	name, url, err := database(s, ctx)
 	if err != nil {
-		t.Fatalf("new database: %v", err)
+		tb.Fatalf("new database: %v", err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout) //nolint:usetesting // see above
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
 		defer cancel()
 		if err := s.dropDatabase(ctx, name); err != nil {
-			t.Errorf("drop the database: %v", err)
+			tb.Errorf("drop the database: %v", err)
 		}
 	})
 	return url
@@ -112,9 +112,9 @@ func create(t testing.TB, database func(*server, context.Context) (name, url str
 
 // Server returns the URL of the maintenance database: as superuser on the embedded
 // server, as the role given on an external one. Other tests use the server too.
-func Server(t testing.TB) string {
-	t.Helper()
-	return running(t).adminURL
+func Server(tb testing.TB) string {
+	tb.Helper()
+	return running(tb).adminURL
 }
 
 // IgnoreServer are the options for a goleak check inside a test: they leave out the
@@ -127,14 +127,14 @@ func IgnoreServer() []goleak.Option {
 	}
 }
 
-func running(t testing.TB) *server {
-	t.Helper()
+func running(tb testing.TB) *server {
+	tb.Helper()
 	s := current.Load()
 	if s == nil {
-		t.Fatal("TestMain must run testdb.Main")
+		tb.Fatal("TestMain must run testdb.Main")
 	}
 	if err := s.start(); err != nil {
-		t.Fatalf("test server: %v", err)
+		tb.Fatalf("test server: %v", err)
 	}
 	return s
 }

@@ -32,7 +32,7 @@ func open(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(context.Background()) }) //nolint:usetesting // t.Context has ended by then
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }
 
@@ -58,7 +58,7 @@ func TestEachTestHasItsOwnMigratedDatabase(t *testing.T) {
 	}
 }
 
-func TestADatabaseIsDroppedAfterItsTestEvenWhileConnected(t *testing.T) {
+func TestADatabaseIsDroppedAfterItsTestEvenWhileConnected(t *testing.T) { //nolint:tparallel // what follows looks at what the subtest left
 	t.Parallel()
 	var name string
 	var left *pgx.Conn
@@ -128,7 +128,7 @@ func TestHang(t *testing.T) { //nolint:paralleltest // it never runs with others
 	if os.Getenv(hangVariable) == "" {
 		t.Skip("runs in a process of its own")
 	}
-	fmt.Printf("hanging in %s\n", current.Load().dirOf(t)) //nolint:forbidigo // read by the parent
+	fmt.Printf("hanging in %s\n", current.Load().dirOf(t))
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 

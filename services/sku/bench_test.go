@@ -2,6 +2,7 @@ package sku_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ func site(kinds int) []fleet.Inventory {
 			CpuInfo:     []fleet.CpuInfo{{Model: "Intel(R) Xeon(R) Platinum 8480+", Vendor: "GenuineIntel", Sockets: 2, Cores: 56, Threads: 112}},
 		}
 		for g := range 8 {
-			inventory.Gpus = append(inventory.Gpus, fleet.GpuDevice{Name: "NVIDIA H100 80GB HBM3", TotalMemory: "81559 MiB", Serial: fmt.Sprint(g)})
+			inventory.Gpus = append(inventory.Gpus, fleet.GpuDevice{Name: "NVIDIA H100 80GB HBM3", TotalMemory: "81559 MiB", Serial: strconv.Itoa(g)})
 		}
 		for range 32 {
 			inventory.MemoryDevices = append(inventory.MemoryDevices, fleet.MemoryDevice{SizeMb: new(int64(65536)), MemType: new("DDR5")})

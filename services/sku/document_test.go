@@ -81,9 +81,10 @@ func TestDocumentWritesItsKeysInTheOrderOfTheCommandLine(t *testing.T) {
 	}
 	data, err := json.Marshal(d)
 	require.NoError(t, err)
-	require.Equal(t, `{"id":"dell.r760.storage.1","description":"text","created":"2026-09-20T08:15:30.123456Z",`+
-		`"components":{"chassis":{"vendor":"Dell Inc.","model":"PowerEdge R760","architecture":"x86_64"},"cpus":[],"gpus":[],"ethernet_devices":[],`+
-		`"infiniband_devices":[{"vendor":"v","model":"m","count":1,"inactive_devices":[]}],`+
-		`"storage":[{"vendor":"","model":"","count":8,"capacity_mb":0,"min_size_mb":7000000,"max_size_mb":null,"pci_patterns":["/0000:6[5-8]:00\\.0/nvme"]}],`+
-		`"memory":[],"tpm":null},"schema_version":5,"associated_machine_ids":[],"device_type":"storage"}`, string(data))
+	const want = `{"id":"dell.r760.storage.1","description":"text","created":"2026-09-20T08:15:30.123456Z",` +
+		`"components":{"chassis":{"vendor":"Dell Inc.","model":"PowerEdge R760","architecture":"x86_64"},"cpus":[],"gpus":[],"ethernet_devices":[],` +
+		`"infiniband_devices":[{"vendor":"v","model":"m","count":1,"inactive_devices":[]}],` +
+		`"storage":[{"vendor":"","model":"","count":8,"capacity_mb":0,"min_size_mb":7000000,"max_size_mb":null,"pci_patterns":["/0000:6[5-8]:00\\.0/nvme"]}],` +
+		`"memory":[],"tpm":null},"schema_version":5,"associated_machine_ids":[],"device_type":"storage"}`
+	require.Equal(t, []byte(want), data, "the order of the keys is part of the form: %s", data)
 }

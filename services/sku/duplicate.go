@@ -144,11 +144,11 @@ func constraints(groups []fleet.StorageGroup) map[string]int {
 			patterns = append(patterns, plainForm(text))
 		}
 		slices.Sort(patterns)
-		key := boundText(g.MinSizeMb) + "-" + boundText(g.MaxSizeMb)
+		key := []byte(boundText(g.MinSizeMb) + "-" + boundText(g.MaxSizeMb))
 		for _, p := range slices.Compact(patterns) {
-			key += string(appendText(nil, p))
+			key = appendText(key, p)
 		}
-		counts[key] += g.Count
+		counts[string(key)] += g.Count
 	}
 	return counts
 }

@@ -109,14 +109,14 @@ func (g *group) String() string {
 	case g.MinSizeMb != nil || g.MaxSizeMb != nil:
 		text = g.rangeText() + " MB"
 	}
-	for i, p := range g.patterns {
-		join := " or "
-		if i == 0 {
-			join = " at "
-		}
-		text += join + p.text
+	if len(g.patterns) == 0 {
+		return text
 	}
-	return text
+	locations := make([]string, len(g.patterns))
+	for i, p := range g.patterns {
+		locations[i] = p.text
+	}
+	return text + " at " + strings.Join(locations, " or ")
 }
 
 // rangeText is the size range as messages print it, with * for an open end.
