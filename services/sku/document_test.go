@@ -86,5 +86,6 @@ func TestDocumentWritesItsKeysInTheOrderOfTheCommandLine(t *testing.T) {
 		`"infiniband_devices":[{"vendor":"v","model":"m","count":1,"inactive_devices":[]}],` +
 		`"storage":[{"vendor":"","model":"","count":8,"capacity_mb":0,"min_size_mb":7000000,"max_size_mb":null,"pci_patterns":["/0000:6[5-8]:00\\.0/nvme"]}],` +
 		`"memory":[],"tpm":null},"schema_version":5,"associated_machine_ids":[],"device_type":"storage"}`
+	//nolint:testifylint // compares text, for the order of the keys
 	require.Equal(t, []byte(want), data, "the order of the keys is part of the form: %s", data)
 }
