@@ -19,7 +19,13 @@ func (c *inventoryCheck) number(list string, index int, name string, value, limi
 	}
 }
 
-// checkInventory refuses figures that no hardware has.
+func (c *inventoryCheck) text(field, value string) {
+	if c.err == nil && len(value) > maxInventoryText {
+		c.err = Invalid("inventory."+field, "INVENTORY_INVALID", "%d bytes in %s, at most %d are accepted", len(value), field, maxInventoryText)
+	}
+}
+
+// checkInventory refuses figures and names that no hardware has.
 func checkInventory(inventory Inventory) error {
 	var c inventoryCheck
 	c.list("cpu_info", len(inventory.CpuInfo), maxInventoryList)
@@ -29,6 +35,14 @@ func checkInventory(inventory Inventory) error {
 	c.list("memory_devices", len(inventory.MemoryDevices), maxInventoryList)
 	c.list("infiniband_interfaces", len(inventory.InfinibandInterfaces), maxInventoryList)
 	c.list("network_interfaces", len(inventory.NetworkInterfaces), maxInventoryList)
+	if dmi := inventory.DmiData; dmi != nil {
+		c.text("dmi_data.product_serial", dmi.ProductSerial)
+		c.text("dmi_data.chassis_serial", dmi.ChassisSerial)
+		c.text("dmi_data.board_serial", dmi.BoardSerial)
+		c.text("dmi_data.sys_vendor", dmi.SysVendor)
+		c.text("dmi_data.product_name", dmi.ProductName)
+		c.text("dmi_data.product_sku", dmi.ProductSku)
+	}
 	for i, cpu := range inventory.CpuInfo {
 		c.number("cpu_info", i, "sockets", int64(cpu.Sockets), maxInventoryCount)
 		c.number("cpu_info", i, "cores", int64(cpu.Cores), maxInventoryCount)

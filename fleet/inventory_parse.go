@@ -16,6 +16,7 @@ const (
 	maxInventoryThreads = 1 << 14 // rows of the per-thread list
 	maxInventoryCount   = 1 << 20 // sockets, cores, threads
 	maxInventorySizeMb  = 1 << 32 // MiB of one drive or memory module
+	maxInventoryText    = 1024    // bytes of a text that machines are found by; an index of Postgres takes 2704
 )
 
 // cpuThread is a row of the `cpus` list that older agents send in place of

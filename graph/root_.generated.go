@@ -3669,7 +3669,7 @@ enum MachineKind @goModel(model: "fleetgraph/fleet.MachineKind") {
   """
   HOST
   """
-  Dpu.
+  DPU.
   """
   DPU
 }
@@ -3716,7 +3716,7 @@ enum MachineState @goModel(model: "fleetgraph/fleet.MachineState") {
   """
   INGESTING
   """
-  Bom validating.
+  BOM validating.
   """
   BOM_VALIDATING
   """
@@ -3745,7 +3745,7 @@ Refines BOM_VALIDATING and VALIDATING; other states have none.
 """
 enum MachineSubState @goModel(model: "fleetgraph/fleet.MachineSubState") {
   """
-  Matching sku.
+  Matching SKU.
   """
   MATCHING_SKU
   """
@@ -3753,19 +3753,19 @@ enum MachineSubState @goModel(model: "fleetgraph/fleet.MachineSubState") {
   """
   UPDATING_INVENTORY
   """
-  Verifying sku.
+  Verifying SKU.
   """
   VERIFYING_SKU
   """
-  Sku verification failed.
+  SKU verification failed.
   """
   SKU_VERIFICATION_FAILED
   """
-  Waiting for sku assignment.
+  Waiting for SKU assignment.
   """
   WAITING_FOR_SKU_ASSIGNMENT
   """
-  Sku missing.
+  SKU missing.
   """
   SKU_MISSING
   """
@@ -5928,7 +5928,7 @@ enum SubjectType @goModel(model: "fleetgraph/fleet.SubjectType") {
   """
   SITE
   """
-  Sku.
+  SKU.
   """
   SKU
   """

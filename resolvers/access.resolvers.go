@@ -18,7 +18,7 @@ func (r *mutationResolver) IssueToken(ctx context.Context, input graph.IssueToke
 	id, secret, err := r.Resolver.Access.Issue(ctx, access.IssueToken{
 		Name: input.Name, Role: input.Role, SiteIDs: input.SiteIds.Value(),
 		MachineID: valueOf(input.MachineID), SiteID: valueOf(input.SiteID), BmcMacAddress: valueOf(input.BmcMacAddress),
-		ExpiresIn: valueOf(input.ExpiresIn), Key: valueOf(input.IdempotencyKey),
+		ExpiresIn: input.ExpiresIn.Value(), Key: valueOf(input.IdempotencyKey),
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,15 @@ func valueOf[T any](o graphql.Omittable[*T]) T {
 	return zero
 }
 
+// given is the name in an optional field, empty where it is absent or null. An
+// empty name is refused here, since services take it for an absent one.
+func given(field string, o graphql.Omittable[*string]) (string, error) {
+	if name := o.Value(); name != nil {
+		return *name, fleet.CheckName(field, *name)
+	}
+	return "", nil
+}
+
 func pointers[T any](values []T) []*T {
 	out := make([]*T, len(values))
 	for i := range values {

@@ -41,12 +41,16 @@ func (r *machineResolver) SkuComparison(ctx context.Context, obj *ent.Machine) (
 }
 
 func (r *mutationResolver) ReportInventory(ctx context.Context, input graph.ReportInventoryInput) (*graph.ReportInventoryPayload, error) {
+	name, err := given("name", input.Name)
+	if err != nil {
+		return nil, err
+	}
 	ports := fleet.Patch[[]fleet.FabricPort]{Set: input.FabricPorts.IsSet()}
 	if list := input.FabricPorts.Value(); list != nil {
 		ports.Value = new(values(list))
 	}
 	reported, err := r.Lifecycle.ReportInventory(ctx, lifecycle.Report{
-		SiteID: input.SiteID, BmcMacAddress: input.BmcMacAddress, Name: valueOf(input.Name),
+		SiteID: input.SiteID, BmcMacAddress: input.BmcMacAddress, Name: name,
 		Inventory: input.Inventory, FabricPorts: ports, Key: valueOf(input.IdempotencyKey),
 	})
 	if err != nil {

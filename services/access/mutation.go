@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"fleetgraph/ent"
 	"fleetgraph/ent/idempotencyrecord"
@@ -45,8 +47,9 @@ func Run(ctx context.Context, client *ent.Client, m Mutation, fn func(ctx contex
 	if !ok {
 		return Outcome{}, Missing()
 	}
-	if len(m.Key) > maxKeyLength {
-		return Outcome{}, fleet.Invalid("idempotencyKey", "IDEMPOTENCY_KEY_INVALID", "an idempotency key has at most %d bytes", maxKeyLength)
+	if len(m.Key) > maxKeyLength || strings.ContainsFunc(m.Key, unicode.IsControl) {
+		return Outcome{}, fleet.Invalid("idempotencyKey", "IDEMPOTENCY_KEY_INVALID",
+			"an idempotency key has at most %d bytes, none of them a control character", maxKeyLength)
 	}
 	var out Outcome
 	err := pgdb.InTx(ctx, client, func(ctx context.Context, tx *ent.Client) error {

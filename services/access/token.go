@@ -111,8 +111,8 @@ type IssueToken struct {
 	MachineID     string
 	SiteID        string
 	BmcMacAddress string
-	ExpiresIn     time.Duration // zero: until revoked
-	Key           string        `json:"-"`
+	ExpiresIn     *time.Duration // nil: until revoked
+	Key           string         `json:"-"`
 }
 
 // Issue issues a token and returns its id and its secret; the secret is empty in
@@ -128,8 +128,8 @@ func (s *Service) Issue(ctx context.Context, in IssueToken) (id, secret string, 
 	secret = newSecret()
 	out, err := Run(ctx, s.client, Mutation{Name: "issueToken", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
 		n := newToken{name: in.Name, role: in.Role, siteIDs: in.SiteIDs, secret: secret, issuedBy: c.Name}
-		if in.ExpiresIn > 0 {
-			n.expiresAt = new(s.now().Add(in.ExpiresIn))
+		if in.ExpiresIn != nil {
+			n.expiresAt = new(s.now().Add(*in.ExpiresIn))
 		}
 		if in.Role == fleet.RoleAgent {
 			if err := bindAgent(ctx, tx, in, &n); err != nil {
@@ -166,8 +166,8 @@ func checkIssue(c *Caller, in *IssueToken) error {
 	if err := fleet.CheckName("name", in.Name); err != nil {
 		return err
 	}
-	if in.ExpiresIn < 0 || in.ExpiresIn > maxTokenLifetime {
-		return fleet.Invalid("expiresIn", "DURATION_INVALID", "a token is valid for at most %s", fleet.FormatDuration(maxTokenLifetime))
+	if d := in.ExpiresIn; d != nil && (*d <= 0 || *d > maxTokenLifetime) {
+		return fleet.Invalid("expiresIn", "DURATION_INVALID", "a token is valid for more than nothing and at most %s", fleet.FormatDuration(maxTokenLifetime))
 	}
 	if in.Role == fleet.RoleAgent {
 		return checkAgent(in)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"fleetgraph/ent"
 	"fleetgraph/ent/machine"
@@ -128,8 +129,8 @@ func checkPorts(ports []fleet.FabricPort) error {
 	for i, p := range ports {
 		at := "fabricPorts." + strconv.Itoa(i)
 		switch {
-		case p.Guid == "" || len(p.Guid) > 64:
-			return fleet.Invalid(at+".guid", "GUID_INVALID", "a GUID has 1 to 64 characters")
+		case p.Guid == "" || len(p.Guid) > 64 || strings.ContainsFunc(p.Guid, unicode.IsControl):
+			return fleet.Invalid(at+".guid", "GUID_INVALID", "a GUID has 1 to 64 characters, none of them a control character")
 		case p.Lid < 0 || p.Lid > fleet.InactiveLid:
 			return fleet.Invalid(at+".lid", "LID_INVALID", "a LID is within 0 and %d", fleet.InactiveLid)
 		case seen[p.Guid]:

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"fleetgraph/internal/telemetry"
+	"fleetgraph/server"
+)
+
+const defaultListen = "127.0.0.1:8080"
+
+func newServe() *cobra.Command {
+	var (
+		cfg                 server.Config
+		logFormat, logLevel string
+	)
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: "Runs the server until it gets SIGINT or SIGTERM.\n\n" +
+			"Without --database-url it starts a Postgres of its own in the data directory, from the system's\n" +
+			"binaries. On an empty database it prints the first admin token and the URL that signs in with it.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, _, err := net.SplitHostPort(cfg.Listen); err != nil {
+				return &usageError{fmt.Errorf("--listen: %w", err)}
+			}
+			logger, err := telemetry.NewLogger(cmd.ErrOrStderr(), logFormat, logLevel)
+			if err != nil {
+				return &usageError{err}
+			}
+			cfg.Logger, cfg.Output = logger, cmd.OutOrStdout()
+			if cfg.DatabaseURL == "" && cfg.DataDir == "" {
+				if cfg.DataDir, err = defaultDataDir(); err != nil {
+					return &usageError{err}
+				}
+			}
+			s, err := server.New(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			return s.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&cfg.Listen, "listen", defaultListen, "address to listen on; port 0 takes a free one")
+	flags.StringVar(&cfg.DataDir, "data-dir", "", "directory of the server's own Postgres (default $XDG_DATA_HOME/fleetgraph, ~/.local/share/fleetgraph, or /var/lib/fleetgraph as root)")
+	flags.StringVar(&cfg.DatabaseURL, "database-url", "", "Postgres to use instead of one of its own; better given as FLEETGRAPH_DATABASE_URL, which other users do not see")
+	flags.StringVar(&cfg.AdminTokenFile, "admin-token-file", "", "file to write the first admin token to")
+	flags.BoolVar(&cfg.Demo, "demo", false, "fill a database without sites with a site of sample machines")
+	flags.StringVar(&logFormat, "log-format", telemetry.FormatText, "text or json")
+	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+// defaultDataDir follows the XDG base directory specification; root, who stands for
+// the system, has no home of that kind.
+func defaultDataDir() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/fleetgraph", nil
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "fleetgraph"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("there is no home directory; give --data-dir: %w", err)
+	}
+	return filepath.Join(home, ".local", "share", "fleetgraph"), nil
+}

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Config is what a server is made from.
+type Config struct {
+	// Listen is the address to listen on; port 0 takes a free one.
+	Listen string
+	// DatabaseURL is the Postgres to use. Empty: the server starts its own in DataDir.
+	DatabaseURL string
+	// DataDir holds the server's own Postgres.
+	DataDir string
+	// AdminTokenFile receives the first admin token, where one is issued. Empty: it
+	// is only printed.
+	AdminTokenFile string
+	// Demo fills a database without sites with a site of sample machines.
+	Demo bool
+	// Logger receives the log. Output receives what the user asked for: where the
+	// server is, and the first token.
+	Logger *slog.Logger
+	Output io.Writer
+	// Limits bound one request.
+	Limits Limits
+	// Tracer sees every SQL statement; nil for none.
+	Tracer pgx.QueryTracer
+}
+
+// consoleURL is the address of the console as a browser on this machine reaches it.
+func consoleURL(address net.Addr) string {
+	host, port := "localhost", ""
+	if tcp, ok := address.(*net.TCPAddr); ok {
+		port = strconv.Itoa(tcp.Port)
+		switch {
+		case !tcp.IP.IsUnspecified():
+			host = tcp.IP.String()
+		case tcp.IP.To4() != nil:
+			host = "127.0.0.1"
+		}
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// isLoopback reports whether only this machine reaches the address.
+func isLoopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
