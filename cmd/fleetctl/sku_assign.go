@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"fleetgraph/cmd/fleetctl/client"
+)
+
+func (a *app) skuAssign() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:     "assign SKU MACHINE",
+		Aliases: []string{"a"},
+		Short:   "Assigns a SKU to a machine and verifies the machine",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.work(func(ctx context.Context, args []string) error {
+			m, err := a.machine(ctx, args[1])
+			if err != nil {
+				return err
+			}
+			s, err := a.sku(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			gql, err := a.api()
+			if err != nil {
+				return err
+			}
+			done, err := client.AssignSku(ctx, gql, client.AssignSkuInput{
+				MachineId: m.Id, SkuId: s.Id, Force: force, IdempotencyKey: newKey(),
+			})
+			if err != nil {
+				return err
+			}
+			return a.showChanged(done.AssignSku.Machine, "assigned "+s.Name+" to")
+		}),
+		ValidArgsFunction: a.completeArgs(a.skuNames, a.machineNames),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "assign whatever SKU and state the machine has")
+	return cmd
+}
+
+func (a *app) skuUnassign() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:     "unassign MACHINE",
+		Aliases: []string{"u"},
+		Short:   "Takes a machine's SKU away",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.work(func(ctx context.Context, args []string) error {
+			m, err := a.machine(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			gql, err := a.api()
+			if err != nil {
+				return err
+			}
+			done, err := client.UnassignSku(ctx, gql, client.UnassignSkuInput{
+				MachineId: m.Id, Force: force, IdempotencyKey: newKey(),
+			})
+			if err != nil {
+				return err
+			}
+			return a.showChanged(done.UnassignSku.Machine, "took the SKU away from")
+		}),
+		ValidArgsFunction: a.completeArgs(a.machineNames),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "do it whatever state the machine is in")
+	return cmd
+}
+
+func (a *app) skuVerify() *cobra.Command {
+	return &cobra.Command{
+		Use:     "verify MACHINE",
+		Aliases: []string{"v"},
+		Short:   "Compares a machine with its SKU again",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.work(func(ctx context.Context, args []string) error {
+			m, err := a.machine(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			gql, err := a.api()
+			if err != nil {
+				return err
+			}
+			done, err := client.VerifyMachineSku(ctx, gql, client.VerifyMachineSkuInput{MachineId: m.Id, IdempotencyKey: newKey()})
+			if err != nil {
+				return err
+			}
+			return a.showChanged(done.VerifyMachineSku.Machine, "requested the verification of")
+		}),
+		ValidArgsFunction: a.completeArgs(a.machineNames),
+	}
+}
+
+// showChanged tells what was done to a machine: a note for people, the machine
+// for scripts.
+func (a *app) showChanged(m client.MachineFields, done string) error {
+	a.note("%s %s, which is %s", done, m.Name, stateText(m))
+	return a.show(result{data: newMachineView(m)})
+}
