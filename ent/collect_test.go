@@ -1,6 +1,7 @@
 package ent_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -272,4 +273,28 @@ func TestOneRowIsPagedByALimitAndManyByAWindow(t *testing.T) {
 	require.Len(t, statements, 4)
 	require.Contains(t, statements[1], "LIMIT 2")
 	require.Contains(t, statements[3], "ROW_NUMBER()")
+	require.Contains(t, statements[3], `ORDER BY "machines"."sku_id", "machines"."page_row"`)
+}
+
+func TestWhatAnInterceptorHidesIsNowhereCountedOrShown(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	site := w.site(t)
+	sku := w.sku(t, site)
+	hidden, shown := w.machine(t, site, sku), w.machine(t, site, sku)
+	w.Machine.Intercept(ent.TraverseFunc(func(_ context.Context, q ent.Query) error {
+		q.(*ent.MachineQuery).Where(machine.IDNEQ(hidden.ID))
+		return nil
+	}))
+	data := w.data(t, fmt.Sprintf(`{
+		node(id: %q) {id} nodes(ids: [%[1]q, %[2]q]) {id}
+		machines {totalCount nodes {id}}
+		skus {nodes {machineCount machines(first: 1) {totalCount nodes {id} pageInfo {hasNextPage}}}}
+	}`, hidden.ID, shown.ID), nil)
+	require.Nil(t, at(t, data, "node"))
+	require.Equal(t, []any{nil, map[string]any{"id": shown.ID}}, at(t, data, "nodes"))
+	one := map[string]any{"totalCount": 1.0, "nodes": []any{map[string]any{"id": shown.ID}}}
+	require.Equal(t, one, at(t, data, "machines"))
+	one["pageInfo"] = map[string]any{"hasNextPage": false}
+	require.Equal(t, map[string]any{"machineCount": 1.0, "machines": one}, at(t, data, "skus.nodes.0"))
 }

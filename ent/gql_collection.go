@@ -7,7 +7,6 @@ import (
 	"database/sql/driver"
 
 	"entgo.io/ent/dialect/sql"
-	"github.com/99designs/gqlgen/graphql"
 
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
@@ -112,14 +111,14 @@ func collectHealthAlertPager(ctx context.Context, field relay.Field) (*healthale
 	var opts []HealthAlertPaginateOption
 	if v := field.Args["orderBy"]; v != nil {
 		var order HealthAlertOrder
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "HealthAlertOrder", v, &order); err != nil {
+		if err := relay.Input(ctx, "orderBy", "HealthAlertOrder", v, &order); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithHealthAlertOrder(&order))
 	}
 	if v := field.Args["where"]; v != nil {
 		where := new(HealthAlertWhereInput)
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "HealthAlertWhereInput", v, where); err != nil {
+		if err := relay.Input(ctx, "where", "HealthAlertWhereInput", v, where); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithHealthAlertFilter(where.Filter))
@@ -458,14 +457,14 @@ func collectMachinePager(ctx context.Context, field relay.Field) (*machinePager,
 	var opts []MachinePaginateOption
 	if v := field.Args["orderBy"]; v != nil {
 		var order MachineOrder
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "MachineOrder", v, &order); err != nil {
+		if err := relay.Input(ctx, "orderBy", "MachineOrder", v, &order); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithMachineOrder(&order))
 	}
 	if v := field.Args["where"]; v != nil {
 		where := new(MachineWhereInput)
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "MachineWhereInput", v, where); err != nil {
+		if err := relay.Input(ctx, "where", "MachineWhereInput", v, where); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithMachineFilter(where.Filter))
@@ -957,14 +956,14 @@ func collectSitePager(ctx context.Context, field relay.Field) (*sitePager, error
 	var opts []SitePaginateOption
 	if v := field.Args["orderBy"]; v != nil {
 		var order SiteOrder
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SiteOrder", v, &order); err != nil {
+		if err := relay.Input(ctx, "orderBy", "SiteOrder", v, &order); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithSiteOrder(&order))
 	}
 	if v := field.Args["where"]; v != nil {
 		where := new(SiteWhereInput)
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SiteWhereInput", v, where); err != nil {
+		if err := relay.Input(ctx, "where", "SiteWhereInput", v, where); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithSiteFilter(where.Filter))
@@ -1189,14 +1188,14 @@ func collectSkuPager(ctx context.Context, field relay.Field) (*skuPager, error) 
 	var opts []SkuPaginateOption
 	if v := field.Args["orderBy"]; v != nil {
 		var order SkuOrder
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SkuOrder", v, &order); err != nil {
+		if err := relay.Input(ctx, "orderBy", "SkuOrder", v, &order); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithSkuOrder(&order))
 	}
 	if v := field.Args["where"]; v != nil {
 		where := new(SkuWhereInput)
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "SkuWhereInput", v, where); err != nil {
+		if err := relay.Input(ctx, "where", "SkuWhereInput", v, where); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithSkuFilter(where.Filter))
@@ -1288,14 +1287,14 @@ func collectTokenPager(ctx context.Context, field relay.Field) (*tokenPager, err
 	var opts []TokenPaginateOption
 	if v := field.Args["orderBy"]; v != nil {
 		var order TokenOrder
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TokenOrder", v, &order); err != nil {
+		if err := relay.Input(ctx, "orderBy", "TokenOrder", v, &order); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithTokenOrder(&order))
 	}
 	if v := field.Args["where"]; v != nil {
 		where := new(TokenWhereInput)
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TokenWhereInput", v, where); err != nil {
+		if err := relay.Input(ctx, "where", "TokenWhereInput", v, where); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithTokenFilter(where.Filter))
@@ -1403,14 +1402,14 @@ func collectTransitionPager(ctx context.Context, field relay.Field) (*transition
 	var opts []TransitionPaginateOption
 	if v := field.Args["orderBy"]; v != nil {
 		var order TransitionOrder
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TransitionOrder", v, &order); err != nil {
+		if err := relay.Input(ctx, "orderBy", "TransitionOrder", v, &order); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithTransitionOrder(&order))
 	}
 	if v := field.Args["where"]; v != nil {
 		where := new(TransitionWhereInput)
-		if err := graphql.UnmarshalNamedInputFromContext(ctx, "TransitionWhereInput", v, where); err != nil {
+		if err := relay.Input(ctx, "where", "TransitionWhereInput", v, where); err != nil {
 			return nil, err
 		}
 		opts = append(opts, WithTransitionFilter(where.Filter))

@@ -210,16 +210,23 @@ func column(t *testing.T, data any, list, path string) []any {
 	return values
 }
 
+// id makes ids that sort in the order in which they were made: those of one
+// millisecond do not.
+func (w *world) id(prefix string) string {
+	w.made++
+	return fmt.Sprintf("%s_0%025d", prefix, w.made)
+}
+
 func (w *world) site(t *testing.T) *ent.Site {
 	t.Helper()
-	w.made++
-	return w.Site.Create().SetName(fmt.Sprintf("site-%03d", w.made)).SetDescription("hall").SaveX(t.Context())
+	id := w.id(fleet.PrefixSite)
+	return w.Site.Create().SetID(id).SetName(fmt.Sprintf("site-%03d", w.made)).SetDescription("hall").SaveX(t.Context())
 }
 
 func (w *world) sku(t *testing.T, site *ent.Site) *ent.Sku {
 	t.Helper()
-	w.made++
-	return w.Sku.Create().SetSite(site).SetName(fmt.Sprintf("sku-%03d", w.made)).SetDescription("kind").
+	id := w.id(fleet.PrefixSku)
+	return w.Sku.Create().SetID(id).SetSite(site).SetName(fmt.Sprintf("sku-%03d", w.made)).SetDescription("kind").
 		SetSchemaVersion(4).SetComponents(fleet.SkuComponents{}).SetMatchKey("k").SaveX(t.Context())
 }
 
@@ -227,9 +234,9 @@ func (w *world) sku(t *testing.T, site *ent.Site) *ent.Sku {
 // ties.
 func (w *world) machine(t *testing.T, site *ent.Site, sku *ent.Sku) *ent.Machine {
 	t.Helper()
-	w.made++
+	id := w.id(fleet.PrefixMachine)
 	when := time.Date(2026, 1, 1, 0, 0, w.made%3, 123456000, time.UTC)
-	create := w.Machine.Create().SetSite(site).SetName(fmt.Sprintf("m-%03d", w.made)).
+	create := w.Machine.Create().SetID(id).SetSite(site).SetName(fmt.Sprintf("m-%03d", w.made)).
 		SetBmcMACAddress(fmt.Sprintf("02:00:00:00:%02x:%02x", w.made/256, w.made%256)).
 		SetKind(fleet.KindHost).SetVendor("v").SetSerialNumber(fmt.Sprintf("s%d", w.made%2)).
 		SetCreatedAt(when).SetUpdatedAt(when).SetStateChangedAt(when).

@@ -86,3 +86,17 @@ func TestFiltersMeanWhatTheySay(t *testing.T) {
 	}
 	require.Equal(t, string(fleet.StateIngesting), string(with.State))
 }
+
+func TestAConditionThatCannotBeReadIsAnErrorOfThatConditionAtAnyDepth(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for document, path := range map[string]string{
+		`{machines(where: {createdAtGT: "nonsense"}) {totalCount}}`:                                      "machines.where.createdAtGT",
+		`{sites {nodes {machines(where: {createdAtGT: "nonsense"}) {totalCount}}}}`:                      "sites.where.createdAtGT",
+		`{sites {nodes {machines(where: {hasSkuWith: {not: {createdAtGT: "nonsense"}}}) {totalCount}}}}`: "sites.where.hasSkuWith[0].not.createdAtGT",
+	} {
+		_, errs := w.run(t, document, nil)
+		require.Len(t, errs, 1)
+		require.Equal(t, path, errs[0].Path.String())
+	}
+}

@@ -10,8 +10,8 @@ type MachineKind string
 
 // The kinds of machine.
 const (
-	KindHost MachineKind = "HOST"
-	KindDPU  MachineKind = "DPU"
+	KindHost MachineKind = "HOST" // a server
+	KindDPU  MachineKind = "DPU"  // a data processing unit, which stands outside BOM validation
 )
 
 // Values lists the kinds, for ent.

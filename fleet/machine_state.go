@@ -10,13 +10,13 @@ type MachineState string
 
 // The states of a machine.
 const (
-	StateIngesting     MachineState = "INGESTING"
-	StateBomValidating MachineState = "BOM_VALIDATING"
-	StateValidating    MachineState = "VALIDATING"
-	StateReady         MachineState = "READY"
-	StateAllocated     MachineState = "ALLOCATED"
-	StateCleanup       MachineState = "CLEANUP"
-	StateFailed        MachineState = "FAILED"
+	StateIngesting     MachineState = "INGESTING"      // known by its BMC; its inventory is being taken in
+	StateBomValidating MachineState = "BOM_VALIDATING" // its hardware is checked against a SKU, or it waits for a person; see the sub-state
+	StateValidating    MachineState = "VALIDATING"     // its hardware and host software are being tested
+	StateReady         MachineState = "READY"          // healthy and free to be allocated
+	StateAllocated     MachineState = "ALLOCATED"      // in the hands of a tenant
+	StateCleanup       MachineState = "CLEANUP"        // given back, and being cleaned
+	StateFailed        MachineState = "FAILED"         // a validation failed; an on-demand run that passes leads out
 )
 
 // Values lists the states, for ent.
@@ -39,14 +39,14 @@ type MachineSubState string
 // The sub-states of BOM_VALIDATING (the guide, BOM Validation States), then those
 // of VALIDATING.
 const (
-	SubMatchingSku             MachineSubState = "MATCHING_SKU"
-	SubUpdatingInventory       MachineSubState = "UPDATING_INVENTORY"
-	SubVerifyingSku            MachineSubState = "VERIFYING_SKU"
-	SubSkuVerificationFailed   MachineSubState = "SKU_VERIFICATION_FAILED"
-	SubWaitingForSkuAssignment MachineSubState = "WAITING_FOR_SKU_ASSIGNMENT"
-	SubSkuMissing              MachineSubState = "SKU_MISSING"
-	SubRebooting               MachineSubState = "REBOOTING"
-	SubRunning                 MachineSubState = "RUNNING"
+	SubMatchingSku             MachineSubState = "MATCHING_SKU"               // looking for a SKU that matches the inventory
+	SubUpdatingInventory       MachineSubState = "UPDATING_INVENTORY"         // waiting for a fresh inventory
+	SubVerifyingSku            MachineSubState = "VERIFYING_SKU"              // comparing the inventory with the assigned SKU
+	SubSkuVerificationFailed   MachineSubState = "SKU_VERIFICATION_FAILED"    // the inventory departs from the assigned SKU; a person has to act
+	SubWaitingForSkuAssignment MachineSubState = "WAITING_FOR_SKU_ASSIGNMENT" // no SKU is assigned and none matches
+	SubSkuMissing              MachineSubState = "SKU_MISSING"                // the assigned SKU does not exist
+	SubRebooting               MachineSubState = "REBOOTING"                  // rebooting before the tests
+	SubRunning                 MachineSubState = "RUNNING"                    // the tests are running
 )
 
 // Values lists the sub-states, for ent.

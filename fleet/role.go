@@ -8,10 +8,10 @@ type Role string
 
 // The roles.
 const (
-	RoleViewer   Role = "VIEWER"
-	RoleOperator Role = "OPERATOR"
-	RoleAdmin    Role = "ADMIN"
-	RoleAgent    Role = "AGENT"
+	RoleViewer   Role = "VIEWER"   // reads everything but secrets
+	RoleOperator Role = "OPERATOR" // also assigns, unassigns and verifies SKUs, and reports inventories
+	RoleAdmin    Role = "ADMIN"    // also manages sites, SKUs and tokens, and may force
+	RoleAgent    Role = "AGENT"    // acts on its own machine only
 )
 
 // Values lists the roles, for ent.

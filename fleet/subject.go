@@ -7,10 +7,10 @@ type SubjectType string
 
 // The types of subject.
 const (
-	SubjectSite    SubjectType = "SITE"
-	SubjectSku     SubjectType = "SKU"
-	SubjectMachine SubjectType = "MACHINE"
-	SubjectToken   SubjectType = "TOKEN"
+	SubjectSite    SubjectType = "SITE"    // a site
+	SubjectSku     SubjectType = "SKU"     // a SKU
+	SubjectMachine SubjectType = "MACHINE" // a machine
+	SubjectToken   SubjectType = "TOKEN"   // a token
 )
 
 // Values lists the subject types, for ent.

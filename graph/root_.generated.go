@@ -3665,11 +3665,11 @@ Tells a host from a DPU. A DPU stands outside BOM validation.
 """
 enum MachineKind @goModel(model: "fleetgraph/fleet.MachineKind") {
   """
-  Host.
+  A server.
   """
   HOST
   """
-  DPU.
+  A data processing unit, which stands outside BOM validation.
   """
   DPU
 }
@@ -3712,31 +3712,31 @@ The state of a machine's main life.
 """
 enum MachineState @goModel(model: "fleetgraph/fleet.MachineState") {
   """
-  Ingesting.
+  Known by its BMC; its inventory is being taken in.
   """
   INGESTING
   """
-  BOM validating.
+  Its hardware is checked against a SKU, or it waits for a person; see the sub-state.
   """
   BOM_VALIDATING
   """
-  Validating.
+  Its hardware and host software are being tested.
   """
   VALIDATING
   """
-  Ready.
+  Healthy and free to be allocated.
   """
   READY
   """
-  Allocated.
+  In the hands of a tenant.
   """
   ALLOCATED
   """
-  Cleanup.
+  Given back, and being cleaned.
   """
   CLEANUP
   """
-  Failed.
+  A validation failed; an on-demand run that passes leads out.
   """
   FAILED
 }
@@ -3745,35 +3745,35 @@ Refines BOM_VALIDATING and VALIDATING; other states have none.
 """
 enum MachineSubState @goModel(model: "fleetgraph/fleet.MachineSubState") {
   """
-  Matching SKU.
+  Looking for a SKU that matches the inventory.
   """
   MATCHING_SKU
   """
-  Updating inventory.
+  Waiting for a fresh inventory.
   """
   UPDATING_INVENTORY
   """
-  Verifying SKU.
+  Comparing the inventory with the assigned SKU.
   """
   VERIFYING_SKU
   """
-  SKU verification failed.
+  The inventory departs from the assigned SKU; a person has to act.
   """
   SKU_VERIFICATION_FAILED
   """
-  Waiting for SKU assignment.
+  No SKU is assigned and none matches.
   """
   WAITING_FOR_SKU_ASSIGNMENT
   """
-  SKU missing.
+  The assigned SKU does not exist.
   """
   SKU_MISSING
   """
-  Rebooting.
+  Rebooting before the tests.
   """
   REBOOTING
   """
-  Running.
+  The tests are running.
   """
   RUNNING
 }
@@ -4817,19 +4817,19 @@ What a caller may do. Viewer, operator and admin include one another in this ord
 """
 enum Role @goModel(model: "fleetgraph/fleet.Role") {
   """
-  Viewer.
+  Reads everything but secrets.
   """
   VIEWER
   """
-  Operator.
+  Also assigns, unassigns and verifies SKUs, and reports inventories.
   """
   OPERATOR
   """
-  Admin.
+  Also manages sites, SKUs and tokens, and may force.
   """
   ADMIN
   """
-  Agent.
+  Acts on its own machine only.
   """
   AGENT
 }
@@ -5924,19 +5924,19 @@ The type of object that a transition happened to.
 """
 enum SubjectType @goModel(model: "fleetgraph/fleet.SubjectType") {
   """
-  Site.
+  A site.
   """
   SITE
   """
-  SKU.
+  A SKU.
   """
   SKU
   """
-  Machine.
+  A machine.
   """
   MACHINE
   """
-  Token.
+  A token.
   """
   TOKEN
 }

@@ -52,7 +52,7 @@ func (r *queryResolver) Viewer(ctx context.Context) (*graph.Viewer, error) {
 		TokenID: c.TokenID, Name: c.Name, Role: c.Role, AllSites: c.AllSites, Sites: []*ent.Site{}, ExpiresAt: c.ExpiresAt,
 	}
 	if !c.AllSites {
-		query, err := r.Client.Site.Query().Order(ent.Asc(site.FieldName)).CollectFields(under(ctx, "sites"))
+		query, err := r.Client.Site.Query().Order(ent.Asc(site.FieldName)).CollectPath(ctx, "sites")
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (r *queryResolver) Viewer(ctx context.Context) (*graph.Viewer, error) {
 	if c.Role != fleet.RoleAgent {
 		return viewer, nil
 	}
-	query, err := r.Client.Machine.Query().CollectFields(under(ctx, "machine"))
+	query, err := r.Client.Machine.Query().CollectOne(ctx, "machine")
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (r *queryResolver) Machine(ctx context.Context, site string, name *string, 
 	if err != nil {
 		return nil, err
 	}
-	query, err := r.Client.Machine.Query().Where(match).CollectFields(ctx)
+	query, err := r.Client.Machine.Query().Where(match).CollectOne(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package resolvers
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"fleetgraph/ent"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/site"
@@ -15,31 +13,8 @@ import (
 	"fleetgraph/services/bom"
 )
 
-// under returns a context that stands at the field name below the present one, so
-// that an entity inside a payload is loaded with what is selected of it. Several
-// selections of the field, under whatever aliases, count as one.
-func under(ctx context.Context, name string) context.Context {
-	parent := graphql.GetFieldContext(ctx)
-	operation := graphql.GetOperationContext(ctx)
-	child := &graphql.FieldContext{Parent: parent, Object: parent.Object}
-	for _, field := range graphql.CollectFields(operation, parent.Field.Selections, nil) {
-		if field.Name != name {
-			continue
-		}
-		if child.Field.Field == nil {
-			child.Field = field
-			continue
-		}
-		child.Field.Selections = append(child.Field.Selections[:len(child.Field.Selections):len(child.Field.Selections)], field.Selections...)
-	}
-	if child.Field.Field == nil {
-		return ctx
-	}
-	return graphql.WithFieldContext(ctx, child)
-}
-
 func (r *Resolver) site(ctx context.Context, id string) (*ent.Site, error) {
-	query, err := r.Client.Site.Query().Where(site.ID(id)).CollectFields(under(ctx, "site"))
+	query, err := r.Client.Site.Query().Where(site.ID(id)).CollectOne(ctx, "site")
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +23,7 @@ func (r *Resolver) site(ctx context.Context, id string) (*ent.Site, error) {
 }
 
 func (r *Resolver) sku(ctx context.Context, id string) (*ent.Sku, error) {
-	query, err := r.Client.Sku.Query().Where(sku.ID(id)).CollectFields(under(ctx, "sku"))
+	query, err := r.Client.Sku.Query().Where(sku.ID(id)).CollectOne(ctx, "sku")
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +31,9 @@ func (r *Resolver) sku(ctx context.Context, id string) (*ent.Sku, error) {
 	return row, gone(err, id)
 }
 
-// skus loads SKUs in the order of their ids' list.
-func (r *Resolver) skus(ctx context.Context, ids []string) ([]*ent.Sku, error) {
-	query, err := r.Client.Sku.Query().Where(sku.IDIn(ids...)).CollectFields(under(ctx, "skus"))
+// skus loads the SKUs below a field, in the order of their ids' list.
+func (r *Resolver) skus(ctx context.Context, ids []string, field string) ([]*ent.Sku, error) {
+	query, err := r.Client.Sku.Query().Where(sku.IDIn(ids...)).CollectPath(ctx, field)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +42,7 @@ func (r *Resolver) skus(ctx context.Context, ids []string) ([]*ent.Sku, error) {
 }
 
 func (r *Resolver) machine(ctx context.Context, id string) (*ent.Machine, error) {
-	query, err := r.Client.Machine.Query().Where(machine.ID(id)).CollectFields(under(ctx, "machine"))
+	query, err := r.Client.Machine.Query().Where(machine.ID(id)).CollectOne(ctx, "machine")
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +51,7 @@ func (r *Resolver) machine(ctx context.Context, id string) (*ent.Machine, error)
 }
 
 func (r *Resolver) token(ctx context.Context, id string) (*ent.Token, error) {
-	query, err := r.Client.Token.Query().Where(token.ID(id)).CollectFields(under(ctx, "token"))
+	query, err := r.Client.Token.Query().Where(token.ID(id)).CollectOne(ctx, "token")
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +96,13 @@ func orNull[T any](row *T, err error) (*T, error) {
 	return row, err
 }
 
-// affected loads the machines that a change concerns.
-func (r *Resolver) affected(ctx context.Context, a bom.Affected) (*graph.SkuMatchChange, error) {
-	rows, err := r.Client.Machine.Query().Where(machine.IDIn(a.First...)).All(ctx)
+// affected loads the machines below a field that a change concerns.
+func (r *Resolver) affected(ctx context.Context, a bom.Affected, field string) (*graph.SkuMatchChange, error) {
+	query, err := r.Client.Machine.Query().Where(machine.IDIn(a.First...)).CollectPath(ctx, field, "machines")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := query.All(ctx)
 	rows, err = inOrder(a.First, rows, func(m *ent.Machine) string { return m.ID }, err)
 	return &graph.SkuMatchChange{Count: a.Count, Machines: rows}, err
 }

@@ -37,7 +37,7 @@ func (r *mutationResolver) UpdateSite(ctx context.Context, input graph.UpdateSit
 }
 
 func (r *queryResolver) Site(ctx context.Context, name string) (*ent.Site, error) {
-	query, err := r.Client.Site.Query().Where(entsite.Name(name)).CollectFields(ctx)
+	query, err := r.Client.Site.Query().Where(entsite.Name(name)).CollectOne(ctx)
 	if err != nil {
 		return nil, err
 	}

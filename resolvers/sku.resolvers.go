@@ -45,7 +45,7 @@ func (r *mutationResolver) CreateSkus(ctx context.Context, input graph.CreateSku
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.skus(ctx, ids)
+	rows, err := r.skus(ctx, ids, "skus")
 	return &graph.CreateSkusPayload{Skus: rows}, err
 }
 
@@ -109,7 +109,7 @@ func (r *mutationResolver) VerifyMachineSku(ctx context.Context, input graph.Ver
 }
 
 func (r *queryResolver) Sku(ctx context.Context, site string, name string) (*ent.Sku, error) {
-	query, err := r.Client.Sku.Query().Where(entsku.Name(name), entsku.HasSiteWith(entsite.Name(site))).CollectFields(ctx)
+	query, err := r.Client.Sku.Query().Where(entsku.Name(name), entsku.HasSiteWith(entsite.Name(site))).CollectOne(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +131,18 @@ func (r *queryResolver) ExplainSku(ctx context.Context, machineID string, first 
 	if err != nil {
 		return nil, err
 	}
+	ids := make([]string, len(explained))
+	for i, e := range explained {
+		ids[i] = e.SkuID
+	}
+	rows, err := r.skus(ctx, ids, "sku")
+	if err != nil {
+		return nil, err
+	}
 	out := make([]*graph.SkuCandidate, len(explained))
 	for i, e := range explained {
 		out[i] = &graph.SkuCandidate{
-			Sku: e.Sku, Match: e.Comparison.Match, Distance: e.Distance,
+			Sku: rows[i], Match: e.Comparison.Match, Distance: e.Distance,
 			Mismatches: pointers(e.Comparison.Mismatches), Notes: pointers(e.Comparison.Notes), Edits: pointers(e.Edits),
 		}
 	}
@@ -146,13 +154,21 @@ func (r *queryResolver) PreviewSkuReplace(ctx context.Context, skuID string, com
 	if err != nil {
 		return nil, err
 	}
-	starts, err := r.affected(ctx, preview.Starts)
+	starts, err := r.affected(ctx, preview.Starts, "starts")
 	if err != nil {
 		return nil, err
 	}
-	stops, err := r.affected(ctx, preview.Stops)
+	stops, err := r.affected(ctx, preview.Stops, "stops")
 	if err != nil {
 		return nil, err
 	}
-	return &graph.SkuReplacePreview{Starts: starts, Stops: stops, DuplicateOf: preview.DuplicateOf}, nil
+	out := &graph.SkuReplacePreview{Starts: starts, Stops: stops}
+	if preview.DuplicateOf != "" {
+		rows, err := r.skus(ctx, []string{preview.DuplicateOf}, "duplicateOf")
+		if err != nil {
+			return nil, err
+		}
+		out.DuplicateOf = rows[0]
+	}
+	return out, nil
 }

@@ -129,8 +129,10 @@ func TestTheServersErrorsKeepTheirCodeAndReason(t *testing.T) {
 			"extensions":{"code":"FAILED_PRECONDITION","reason":"SKU_IN_USE","field":"skuId","details":{"count":23,"first":["a","b"]}}}]}`)
 	})
 	got := s.run(t, "whoami")
-	require.Equal(t, outcome{exitFailed, "",
-		"error: the SKU is in use by\\x1b[2J 23 machines (FAILED_PRECONDITION SKU_IN_USE field=skuId)\n  count: 23\n  first: a, b\n"}, got)
+	require.Equal(t, outcome{
+		exitFailed, "",
+		"error: the SKU is in use by\\x1b[2J 23 machines (FAILED_PRECONDITION SKU_IN_USE field=skuId)\n  count: 23\n  first: a, b\n",
+	}, got)
 
 	got = s.run(t, "whoami", "-f", "json")
 	require.Equal(t, exitFailed, got.code)

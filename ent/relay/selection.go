@@ -214,6 +214,13 @@ func ArgsOf(args map[string]any) (Args, error) {
 	return a, nil
 }
 
+// Input reads an input object of a connection that is about to be loaded ahead of its
+// own resolver. Errors carry the argument in their path.
+func Input(ctx context.Context, argument, typeName string, raw, dst any) error {
+	ctx = graphql.WithPathContext(ctx, graphql.NewPathWithField(argument))
+	return graphql.UnmarshalNamedInputFromContext(ctx, typeName, raw, dst)
+}
+
 // Wanted is what an operation wants of a connection.
 type Wanted struct {
 	Edges, Total, Next, Previous, Cursors bool

@@ -8,7 +8,6 @@ import (
 	"entgo.io/ent/entc/gen"
 	"entgo.io/ent/entc/load"
 	"entgo.io/ent/schema"
-	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
 	"github.com/stretchr/testify/require"
 
@@ -75,7 +74,9 @@ func TestEntitiesThatWouldAnswerWronglyFailGeneration(t *testing.T) {
 		"Rack: annotation.IDPrefix is missing":          func(r, _ *load.Schema) { delete(r.Annotations, annotation.ID{}.Name()) },
 		`Machine: the id prefix "rack" is that of Rack`: func(_, m *load.Schema) { m.Annotations[annotation.ID{}.Name()] = map[string]any{"prefix": "rack"} },
 		"Machine: ordering by several fields":           func(_, m *load.Schema) { m.Annotations["EntGQL"].(map[string]any)["MultiOrder"] = true },
-		"Rack.machines: ordering by an edge":            func(r, _ *load.Schema) { r.Edges[0].Annotations["EntGQL"].(map[string]any)["OrderField"] = "MACHINES_COUNT" },
+		"Rack.machines: ordering by an edge": func(r, _ *load.Schema) {
+			r.Edges[0].Annotations["EntGQL"].(map[string]any)["OrderField"] = "MACHINES_COUNT"
+		},
 		`Machine.label needs the column "name"`: func(_, m *load.Schema) {
 			m.Fields[1].Name, m.Indexes[0].Fields[0] = "title", "title"
 		},
@@ -95,5 +96,4 @@ func TestAnnotationsOfOneEntityAdd(t *testing.T) {
 	require.Equal(t, annotation.Needs{Fields: []annotation.Need{
 		{Field: "a", Columns: []string{"x"}, Edges: []string{"e"}}, {Field: "b", Columns: []string{"y", "z"}},
 	}}, merged)
-	_ = edge.To // the edges above are written as ent loads them
 }

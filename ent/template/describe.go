@@ -198,7 +198,7 @@ func (d describer) enum(def *ast.Definition) {
 			v.Description = text
 		}
 		if v.Description == "" {
-			v.Description = sentence(strings.ToLower(strings.ReplaceAll(v.Name, "_", " ")))
+			v.Description = sentence(inSentence(strings.Split(strings.ToLower(v.Name), "_")))
 		}
 	}
 }
@@ -319,7 +319,7 @@ func complete(s *ast.Schema) error {
 var plural = gen.Funcs["plural"].(func(string) string)
 
 // acronyms keep their form within sentences.
-var acronyms = map[string]string{"sku": "SKU", "skus": "SKUs", "bmc": "BMC", "mac": "MAC", "dpu": "DPU", "id": "id", "ids": "ids"}
+var acronyms = map[string]string{"sku": "SKU", "skus": "SKUs", "bom": "BOM", "bmc": "BMC", "mac": "MAC", "dpu": "DPU", "id": "id", "ids": "ids"}
 
 // words splits a Go or GraphQL name into words: BmcMACAddress is "BMC MAC address".
 func words(name string) string {
@@ -336,6 +336,11 @@ func words(name string) string {
 		word.WriteRune(unicode.ToLower(r))
 	}
 	parts = append(parts, word.String())
+	return inSentence(parts)
+}
+
+// inSentence joins lower-case words, with acronyms in their own form.
+func inSentence(parts []string) string {
 	for i, p := range parts {
 		if a, ok := acronyms[p]; ok {
 			parts[i] = a

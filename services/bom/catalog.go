@@ -62,9 +62,13 @@ func (s *Service) Create(ctx context.Context, in Create) ([]string, error) {
 		if err := lockSite(ctx, tx, in.SiteID); err != nil {
 			return nil, err
 		}
+		stored, err := candidates(ctx, tx, in)
+		if err != nil {
+			return nil, err
+		}
 		ids := make([]string, len(in.Skus))
 		for i, item := range in.Skus {
-			row, err := s.insert(ctx, tx, in.SiteID, item)
+			row, err := s.insert(ctx, tx, in.SiteID, item, stored)
 			if err != nil {
 				return nil, in.at(i, err)
 			}
@@ -127,14 +131,37 @@ func (in Create) at(i int, err error) error {
 	return err
 }
 
-func (s *Service) insert(ctx context.Context, tx *ent.Client, siteID string, item NewSku) (*ent.Sku, error) {
-	if err := s.checkDuplicate(ctx, tx, siteID, "", sku.Sku{Name: item.Name, SchemaVersion: *item.SchemaVersion, Components: item.Components}); err != nil {
+// candidates are the site's SKUs that one of the new ones could be a duplicate of,
+// by match key.
+func candidates(ctx context.Context, tx *ent.Client, in Create) (map[string][]sku.Sku, error) {
+	keys := make([]string, len(in.Skus))
+	for i, item := range in.Skus {
+		keys[i] = sku.Key(item.Components)
+	}
+	rows, err := tx.Sku.Query().Where(entsku.SiteID(in.SiteID), entsku.MatchKeyIn(keys...)).All(ctx)
+	if err != nil {
 		return nil, err
 	}
+	stored := make(map[string][]sku.Sku, len(rows))
+	for _, row := range rows {
+		stored[row.MatchKey] = append(stored[row.MatchKey], described(row))
+	}
+	return stored, nil
+}
+
+// insert stores a SKU unless it is a duplicate of a stored one, which it is itself
+// from then on.
+func (s *Service) insert(ctx context.Context, tx *ent.Client, siteID string, item NewSku, stored map[string][]sku.Sku) (*ent.Sku, error) {
+	key := sku.Key(item.Components)
+	candidate := sku.Sku{Name: item.Name, SchemaVersion: *item.SchemaVersion, Components: item.Components}
+	if err := s.matcher.CheckDuplicate(candidate, stored[key]); err != nil {
+		return nil, err
+	}
+	stored[key] = append(stored[key], candidate)
 	now := s.now()
 	row, err := tx.Sku.Create().
 		SetSiteID(siteID).SetName(item.Name).SetDescription(*item.Description).SetNillableDeviceType(item.DeviceType).
-		SetSchemaVersion(*item.SchemaVersion).SetComponents(item.Components).SetMatchKey(sku.Key(item.Components)).
+		SetSchemaVersion(*item.SchemaVersion).SetComponents(item.Components).SetMatchKey(key).
 		SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
 	if name, kind := pgdb.Constraint(err); kind == pgdb.KindUnique && name == "skus_site_id_name_key" {
 		return nil, fleet.Exists("name", "SKU_NAME_TAKEN", "SKU already exists: %s", item.Name)

@@ -58,7 +58,7 @@ func (s *Service) Generate(ctx context.Context, machineID, name string) (Draft, 
 
 // Explained is a SKU with what separates a machine from it.
 type Explained struct {
-	Sku *ent.Sku
+	SkuID string
 	sku.Candidate
 }
 
@@ -75,14 +75,14 @@ func (s *Service) Explain(ctx context.Context, machineID string, first int) ([]E
 	if err != nil {
 		return nil, err
 	}
-	byName := make(map[string]*ent.Sku, len(rows))
+	ids := make(map[string]string, len(rows))
 	for _, row := range rows {
-		byName[row.Name] = row
+		ids[row.Name] = row.ID
 	}
 	candidates := s.matcher.Explain(hw, describedAll(rows), first)
 	out := make([]Explained, len(candidates))
 	for i, c := range candidates {
-		out[i] = Explained{Sku: byName[c.Sku.Name], Candidate: c}
+		out[i] = Explained{SkuID: ids[c.Sku.Name], Candidate: c}
 	}
 	return out, nil
 }
@@ -106,11 +106,11 @@ func (a *Affected) add(id string) {
 	}
 }
 
-// Preview is what replacing a SKU's components would change. DuplicateOf is nil
-// where no other SKU of the site describes the new hardware.
+// Preview is what replacing a SKU's components would change. DuplicateOf is the id
+// of another SKU that the new hardware would double, empty where no other SKU of the site describes the new hardware.
 type Preview struct {
 	Starts, Stops Affected
-	DuplicateOf   *ent.Sku
+	DuplicateOf   string
 }
 
 // PreviewReplace tells who would start or stop matching. Machines are those with
@@ -137,7 +137,7 @@ func (s *Service) PreviewReplace(ctx context.Context, skuID string, components f
 	if duplicate, found := s.matcher.Duplicate(after, describedAll(others)); found {
 		for _, other := range others {
 			if other.Name == duplicate.Name {
-				preview.DuplicateOf = other
+				preview.DuplicateOf = other.ID
 			}
 		}
 	}

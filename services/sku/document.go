@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -97,7 +98,17 @@ func (d Document) MarshalJSON() ([]byte, error) {
 			PciPatterns: list(group.PciPatterns),
 		})
 	}
-	return json.Marshal(wire)
+	return marshal(wire)
+}
+
+// marshal leaves &, < and > as they are: the document is read by people, and never
+// part of a page. An encoder that calls MarshalJSON must do the same.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // list returns items, or an empty list in place of nil, which JSON would write
