@@ -48,36 +48,45 @@ func (s *Service) Assign(ctx context.Context, in Assign) error {
 	if err := fleet.CheckID("skuId", fleet.PrefixSku, in.SkuID); err != nil {
 		return err
 	}
-	return s.change(ctx, access.Mutation{Name: "assignSku", Key: in.Key, Input: in}, in.MachineID, func(ctx context.Context, tx *ent.Client, m *ent.Machine) error {
-		if m.Kind == fleet.KindDPU {
-			return fleet.Precondition("MACHINE_IS_DPU", "a DPU stands outside BOM validation and has no SKU")
+	_, err := access.Run(ctx, s.client, access.Mutation{Name: "assignSku", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+		// The SKU is locked before the machine, as Replace does.
+		row, err := tx.Sku.Query().Where(entsku.ID(in.SkuID)).ForShare().Only(ctx)
+		if err != nil && !ent.IsNotFound(err) {
+			return nil, err
 		}
-		if !in.Force && m.SkuName != nil {
-			return fleet.Precondition("SKU_ALREADY_ASSIGNED", "The specified machine already has a SKU assigned (%s)", *m.SkuName)
-		}
-		if !in.Force && !slices.Contains(assignable(), lifecycle.Position(m)) {
-			return wrongState(m, "Specified machine is not in a valid state for assigning a SKU")
-		}
-		row, err := tx.Sku.Query().Where(entsku.ID(in.SkuID), entsku.SiteID(m.SiteID)).Only(ctx)
-		if ent.IsNotFound(err) {
-			return fleet.Missing("skuId", "SKU_NOT_FOUND", "SKU ID not found: %s", in.SkuID)
-		}
+		m, err := lifecycle.Lock(ctx, tx, in.MachineID)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		m, err = tx.Machine.UpdateOneID(m.ID).SetSkuID(row.ID).SetSkuName(row.Name).Save(ctx)
-		if err != nil {
-			return err
-		}
-		err = lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
-			Event: fleet.EventSkuAssigned, At: s.now(),
-			Details: map[string]any{"sku": row.Name, "skuRevision": row.Revision, "force": in.Force},
-		})
-		if err != nil {
-			return err
-		}
-		return s.judge(ctx, tx, m, false)
+		return []string{m.ID}, s.assign(ctx, tx, m, row, in)
 	})
+	return err
+}
+
+// assign assigns row, nil where there is none, to m. Both are locked.
+func (s *Service) assign(ctx context.Context, tx *ent.Client, m *ent.Machine, row *ent.Sku, in Assign) error {
+	switch {
+	case m.Kind == fleet.KindDPU:
+		return fleet.Precondition("MACHINE_IS_DPU", "a DPU stands outside BOM validation and has no SKU")
+	case !in.Force && m.SkuName != nil:
+		return fleet.Precondition("SKU_ALREADY_ASSIGNED", "The specified machine already has a SKU assigned (%s)", *m.SkuName)
+	case !in.Force && !slices.Contains(assignable(), lifecycle.Position(m)):
+		return wrongState(m, "Specified machine is not in a valid state for assigning a SKU")
+	case row == nil || row.SiteID != m.SiteID:
+		return fleet.Missing("skuId", "SKU_NOT_FOUND", "SKU ID not found: %s", in.SkuID)
+	}
+	m, err := tx.Machine.UpdateOneID(m.ID).SetSkuID(row.ID).SetSkuName(row.Name).Save(ctx)
+	if err != nil {
+		return err
+	}
+	err = lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
+		Event: fleet.EventSkuAssigned, At: s.now(),
+		Details: map[string]any{"sku": row.Name, "skuRevision": row.Revision, "force": in.Force},
+	})
+	if err != nil {
+		return err
+	}
+	return s.judge(ctx, tx, m, false)
 }
 
 // Unassign is the input of Service.Unassign.

@@ -280,7 +280,8 @@ type Metadata struct {
 	Key              string `json:"-"`
 }
 
-// UpdateMetadata edits what is not compared; nothing is verified again.
+// UpdateMetadata edits what is not compared; nothing is verified again. An edit
+// that changes nothing leaves the revision and the history alone.
 func (s *Service) UpdateMetadata(ctx context.Context, in Metadata) error {
 	c, err := access.Require(ctx, fleet.RoleAdmin)
 	if err != nil {
@@ -305,6 +306,9 @@ func (s *Service) UpdateMetadata(ctx context.Context, in Metadata) error {
 		}
 		if err := fleet.CheckRevision(in.ExpectedRevision, row.Revision); err != nil {
 			return nil, err
+		}
+		if isKept(row.Description, in.Description) && isKept(deref(row.DeviceType), in.DeviceType) {
+			return []string{row.ID}, nil
 		}
 		update := tx.Sku.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.now())
 		setMetadata(update, in.Description, in.DeviceType)
@@ -345,7 +349,7 @@ func (s *Service) Delete(ctx context.Context, skuID, key string) error {
 }
 
 // inUse names the machines that have the SKU. Its row is locked, so that none is
-// added meanwhile: an assignment holds a lock on it through its foreign key.
+// added meanwhile: an assignment and a match lock it too.
 func inUse(ctx context.Context, tx *ent.Client, row *ent.Sku) error {
 	holders := tx.Machine.Query().Where(machine.SkuID(row.ID))
 	count, err := holders.Clone().Count(ctx)
@@ -403,6 +407,18 @@ func setMetadata(update *ent.SkuUpdateOne, description, deviceType fleet.Patch[s
 	case deviceType.Set:
 		update.ClearDeviceType()
 	}
+}
+
+// isKept tells whether a patch leaves a value as it is; empty stands for none.
+func isKept(present string, patch fleet.Patch[string]) bool {
+	return !patch.Set || deref(patch.Value) == present
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func checkMetadata(description, deviceType *string) error {

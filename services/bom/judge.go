@@ -96,15 +96,16 @@ func (s *Service) match(ctx context.Context, tx *ent.Client, m *ent.Machine, cha
 }
 
 // matches returns the SKUs of m's site that m matches, each at its own schema
-// version, by name.
-func (s *Service) matches(ctx context.Context, client *ent.Client, m *ent.Machine) ([]*ent.Sku, error) {
+// version, by name. They stay as they are until the transaction ends: one that is
+// being replaced or deleted is waited for.
+func (s *Service) matches(ctx context.Context, tx *ent.Client, m *ent.Machine) ([]*ent.Sku, error) {
 	hw, err := hardware(m)
 	if err != nil || hw == nil {
 		return nil, err
 	}
-	candidates, err := client.Sku.Query().
+	candidates, err := tx.Sku.Query().
 		Where(entsku.SiteID(m.SiteID), entsku.MatchKey(hw.Key())).
-		Order(ent.Asc(entsku.FieldName)).All(ctx)
+		Order(ent.Asc(entsku.FieldName)).ForShare().All(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
+
 	"fleetgraph/ent"
 	"fleetgraph/ent/site"
 	entsku "fleetgraph/ent/sku"
@@ -54,10 +56,16 @@ func hardware(m *ent.Machine) (*sku.Machine, error) {
 	return sku.NewMachine(inventory, m.FabricPorts), nil
 }
 
+// noKeyUpdate locks rows that are about to be decided on or changed, but not against
+// rows that refer to them, as every row of history refers to its site and every
+// machine to its SKU: FOR UPDATE would have reports of inventories wait, and
+// deadlock with a replacement that waits for their machines.
+func noKeyUpdate(s *sql.Selector) { s.For("NO KEY UPDATE") }
+
 // lockSite serialises what decides on all SKUs of a site: that no two of them
 // describe the same hardware.
 func lockSite(ctx context.Context, tx *ent.Client, id string) error {
-	_, err := tx.Site.Query().Where(site.ID(id)).ForUpdate().OnlyID(ctx)
+	_, err := tx.Site.Query().Where(site.ID(id), noKeyUpdate).OnlyID(ctx)
 	if ent.IsNotFound(err) {
 		return fleet.Missing("siteId", "SITE_NOT_FOUND", "site not found: %s", id)
 	}
@@ -68,7 +76,7 @@ func lockSite(ctx context.Context, tx *ent.Client, id string) error {
 func findSku(ctx context.Context, client *ent.Client, id string, lock bool) (*ent.Sku, error) {
 	query := client.Sku.Query().Where(entsku.ID(id))
 	if lock {
-		query.ForUpdate()
+		query.Where(noKeyUpdate)
 	}
 	row, err := query.Only(ctx)
 	if ent.IsNotFound(err) {
