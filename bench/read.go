@@ -89,7 +89,10 @@ func benchRead(ctx context.Context, length time.Duration, rounds int) (_ []Row, 
 	if err := pool.QueryRow(ctx, "SHOW server_version").Scan(&version); err != nil {
 		return nil, "", err
 	}
-	theirs, stopHand := startHandWritten(pool)
+	theirs, stopHand, err := startHandWritten(ctx, pool)
+	if err != nil {
+		return nil, "", err
+	}
 	defer stopHand()
 
 	var rows []Row
@@ -244,7 +247,7 @@ func startServer(ctx context.Context, database, dir string, tracer pgx.QueryTrac
 	return t, stop, err
 }
 
-func startHandWritten(pool *pgxpool.Pool) (target, func()) {
+func startHandWritten(ctx context.Context, pool *pgxpool.Pool) (target, func(), error) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer []byte
 		if err := pool.QueryRow(r.Context(), readSQL).Scan(&answer); err != nil {
@@ -254,15 +257,15 @@ func startHandWritten(pool *pgxpool.Pool) (target, func()) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(answer)
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return target{}, func() {}
+		return target{}, nil, err
 	}
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = srv.Serve(listener) }()
-	t, _ := newTarget("http://"+listener.Addr().String(), "")
-	return t, func() { _ = srv.Close(); <-ended }
+	t, err := newTarget("http://"+listener.Addr().String(), "")
+	return t, func() { _ = srv.Close(); <-ended }, err
 }
 
 // counter counts SQL statements.

@@ -17,7 +17,7 @@ import (
 // closedServer is the URL of a server that refuses connections.
 func closedServer(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 	return "http://" + listener.Addr().String()

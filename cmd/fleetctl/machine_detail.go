@@ -166,10 +166,7 @@ func alertPage(p *page, alerts []alertView) {
 		if alert.Target != "" {
 			head += ", target " + alert.Target
 		}
-		for _, c := range alert.Classifications {
-			head += ", " + c
-		}
-		p.line("  %s", head)
+		p.line("  %s", strings.Join(append([]string{head}, alert.Classifications...), ", "))
 		for line := range strings.SplitSeq(alert.Message, "\n") {
 			p.line("    %s", line)
 		}

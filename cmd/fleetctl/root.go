@@ -46,7 +46,7 @@ const defaultTimeout = 30 * time.Second
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, p process) int {
 	a := &app{process: p, format: guessFormat(args)}
-	root := a.command()
+	root := a.command() //nolint:contextcheck // commands get it from ExecuteContext
 	root.SetArgs(args)
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -26,11 +27,11 @@ func (a *app) skuGenerate() *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case inventory == "" && len(args) != 1:
-				return fmt.Errorf("expected one machine, or --inventory FILE")
+				return errors.New("expected one machine, or --inventory FILE")
 			case inventory != "" && len(args) != 0:
-				return fmt.Errorf("a machine and --inventory exclude each other")
+				return errors.New("a machine and --inventory exclude each other")
 			case inventory == "" && (cmd.Flags().Changed("schema-version") || cmd.Flags().Changed("ib-lids")):
-				return fmt.Errorf("--schema-version and --ib-lids need --inventory")
+				return errors.New("--schema-version and --ib-lids need --inventory")
 			}
 			return nil
 		},

@@ -328,7 +328,7 @@ func words(name string) string {
 	runes := []rune(name)
 	for i, r := range runes {
 		starts := i > 0 && unicode.IsUpper(r) &&
-			(!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]) && !(runes[i+1] == 's' && i+2 == len(runes)))
+			(!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]) && (runes[i+1] != 's' || i+2 != len(runes)))
 		if starts {
 			parts = append(parts, word.String())
 			word.Reset()
