@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"fleetgraph/internal/testdb"
@@ -24,16 +25,16 @@ import (
 // first admin's token it has.
 type session struct {
 	*surroundings
-	dir string
+	dir, database string
 }
 
 // startServer runs a server on a fresh database until the test ends, and logs in.
 func startServer(t *testing.T) *session {
 	t.Helper()
-	s := &session{setup(t), t.TempDir()}
+	s := &session{setup(t), t.TempDir(), testdb.New(t)}
 	tokenFile := filepath.Join(s.dir, "token")
 	srv, err := server.New(t.Context(), server.Config{
-		Listen: "127.0.0.1:0", DatabaseURL: testdb.New(t), AdminTokenFile: tokenFile,
+		Listen: "127.0.0.1:0", DatabaseURL: s.database, AdminTokenFile: tokenFile,
 		Logger: slog.New(slog.DiscardHandler), Output: io.Discard,
 	})
 	require.NoError(t, err)
@@ -224,6 +225,30 @@ func TestManySkusAndOlderOnes(t *testing.T) {
 	require.Equal(t, exitFailed, got.code)
 	require.Equal(t, "line 3: error: SKU ID not found: no-such-sku (NOT_FOUND SKU_NOT_FOUND field=sku)\nupdated 2 of 3 SKUs\n", got.stderr)
 	require.Contains(t, s.must(t, "sku", "show", "dell.r760.gpu.2"), "Description         : two\n")
+}
+
+func TestTenThousandSkusAreShownPageByPage(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	s.must(t, "site", "create", "pdx1")
+	s.report(t, "xe9680_8gpu.json", "c4:5a:b1:c8:38:0d", "dgx-1")
+	file := s.file("sku.json")
+	s.must(t, "-f", "json", "-o", file, "sku", "generate", "dgx-1", "--id", "kind-00000")
+	s.must(t, "sku", "create", file)
+	db, err := pgx.Connect(t.Context(), s.database)
+	require.NoError(t, err)
+	_, err = db.Exec(t.Context(), `
+		INSERT INTO skus (id, created_at, site_id, name, description, schema_version, components, match_key, revision, updated_at)
+		SELECT 'sku_' || lpad(n::text, 26, '0'), created_at, site_id, 'kind-' || lpad(n::text, 5, '0'), description, schema_version, components, n::text, 1, updated_at
+		FROM skus, generate_series(1, 9999) n`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close(t.Context()))
+	lines := strings.Split(strings.TrimSpace(s.must(t, "sku", "show", "-f", "csv")), "\n")
+	require.Len(t, lines, 1+10_000)
+	for i, line := range lines[1:] {
+		require.Equal(t, fmt.Sprintf("kind-%05d", i), line[:strings.Index(line, ",")])
+	}
+	require.Len(t, strings.Split(strings.TrimSpace(s.must(t, "sku", "show", "-f", "csv", "--limit", "450")), "\n"), 1+450)
 }
 
 func TestTokens(t *testing.T) {
