@@ -16,6 +16,7 @@ const (
 	maxInventoryThreads = 1 << 14 // rows of the per-thread list
 	maxInventoryCount   = 1 << 20 // sockets, cores, threads
 	maxInventorySizeMb  = 1 << 32 // MiB of one drive or memory module
+	maxInventoryDepth   = 64      // lists and objects within one another, far below where Postgres gives up
 	maxInventoryText    = 1024    // bytes of a text that machines are found by; an index of Postgres takes 2704
 )
 
@@ -36,6 +37,9 @@ type cpuThread struct {
 // agents becomes CpuInfo. Anything else is an INVALID_ARGUMENT *Error whose field
 // is `inventory` or `inventory.<path>`.
 func ParseInventory(data []byte) (Inventory, error) {
+	if isDeeper(data, maxInventoryDepth) {
+		return Inventory{}, Invalid("inventory", "INVENTORY_INVALID", "lists and objects are nested more than %d deep", maxInventoryDepth)
+	}
 	data = withoutNul(data)
 	var envelope struct {
 		Info json.RawMessage `json:"info"`
@@ -141,6 +145,28 @@ func withoutNul(data []byte) []byte {
 		i++
 	}
 	return out
+}
+
+// isDeeper tells whether JSON nests lists and objects more than limit deep.
+func isDeeper(data []byte, limit int) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			}
+		case c == '[', c == '{':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == ']', c == '}':
+			depth--
+		}
+	}
+	return false
 }
 
 func isJSONObject(data []byte) bool {

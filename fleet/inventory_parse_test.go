@@ -52,15 +52,30 @@ func TestParseInventoryNamesTheFieldAtFault(t *testing.T) {
 		`{"cpu_info": [{"threads": 1e99}]}`:      "inventory.cpu_info.threads",
 		`{"cpu_info": [{}, {"cores": 1048577}]}`: "inventory.cpu_info.1.cores",
 		`{"nvme_devices": [{"size_mb": -5}]}`:    "inventory.nvme_devices.0.size_mb",
-		`{"memory_devices": [{"size_mb": 99999999999}]}`:             "inventory.memory_devices.0.size_mb",
-		`{"cpus": [{"socket": -1}]}`:                                 "inventory.cpus.0.socket",
-		fmt.Sprintf(`{"gpus": [{}%s]}`, strings.Repeat(",{}", 4096)): "inventory.gpus",
+		`{"memory_devices": [{"size_mb": 99999999999}]}`:                        "inventory.memory_devices.0.size_mb",
+		`{"cpus": [{"socket": -1}]}`:                                            "inventory.cpus.0.socket",
+		`{"a": ` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`:      "inventory",
+		`{"dmi_data": {"product_serial": "` + strings.Repeat("x", 1025) + `"}}`: "inventory.dmi_data.product_serial",
+		fmt.Sprintf(`{"gpus": [{}%s]}`, strings.Repeat(",{}", 4096)):            "inventory.gpus",
 	} {
 		_, err := fleet.ParseInventory([]byte(data))
 		refused, ok := fleet.AsError(err)
 		require.True(t, ok, data[:min(len(data), 60)])
 		require.Equal(t, fleet.InvalidArgument, refused.Code)
 		require.Equal(t, field, refused.Field)
+	}
+}
+
+func TestNestingCountsOutsideStringsOnly(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`{"a": "` + strings.Repeat("[", 1000) + `"}`,
+		`{"a": "\"` + strings.Repeat("{", 1000) + `\\"}`,
+		`{"a": [` + strings.Repeat("[],", 1000) + `[]]}`,
+		`{"a": ` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
+	} {
+		_, err := fleet.ParseInventory([]byte(data))
+		require.NoError(t, err, data[:40])
 	}
 }
 

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -64,6 +65,25 @@ func checkCharacters(field, text string, refused func(rune) bool) error {
 	return nil
 }
 
+// quoted is input for a message: between quotation marks, and cut where it is long.
+func quoted(s string) string {
+	const shown = 100
+	if len(s) > shown {
+		s = strings.ToValidUTF8(s[:shown], "") + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// List writes the first of count names for people, with an ellipsis where there are
+// more.
+func List(first []string, count int) string {
+	list := strings.Join(first, ", ")
+	if count > len(first) {
+		list += ", …"
+	}
+	return list
+}
+
 // ParseMac reads a 48-bit MAC address in any usual notation (colons, hyphens,
 // dots, or none; either case) and returns it in lower case with colons.
 func ParseMac(field, s string) (string, error) {
@@ -73,7 +93,7 @@ func ParseMac(field, s string) (string, error) {
 		ok = ok && strings.ContainsRune("0123456789abcdef", c)
 	}
 	if !ok {
-		return "", Invalid(field, "MAC_INVALID", "%q is not a MAC address such as c4:5a:b1:c8:38:0d", s)
+		return "", Invalid(field, "MAC_INVALID", "%s is not a MAC address such as c4:5a:b1:c8:38:0d", quoted(s))
 	}
 	if digits == "000000000000" || digits == "ffffffffffff" {
 		return "", Invalid(field, "MAC_INVALID", "%q is no machine's address", s)

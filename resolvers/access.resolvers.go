@@ -17,7 +17,7 @@ import (
 func (r *mutationResolver) IssueToken(ctx context.Context, input graph.IssueTokenInput) (*graph.IssueTokenPayload, error) {
 	id, secret, err := r.Resolver.Access.Issue(ctx, access.IssueToken{
 		Name: input.Name, Role: input.Role, SiteIDs: input.SiteIds.Value(),
-		MachineID: valueOf(input.MachineID), SiteID: valueOf(input.SiteID), BmcMacAddress: valueOf(input.BmcMacAddress),
+		MachineID: input.MachineID.Value(), SiteID: input.SiteID.Value(), BmcMacAddress: input.BmcMacAddress.Value(),
 		ExpiresIn: input.ExpiresIn.Value(), Key: valueOf(input.IdempotencyKey),
 	})
 	if err != nil {

@@ -49,13 +49,6 @@ func values[T any](pointers []*T) []T {
 	return out
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 func derefOr[T any](p *T, fallback T) T {
 	if p == nil {
 		return fallback

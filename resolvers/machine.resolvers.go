@@ -61,14 +61,17 @@ func (r *mutationResolver) ReportInventory(ctx context.Context, input graph.Repo
 }
 
 func (r *queryResolver) Machine(ctx context.Context, site string, name *string, serialNumber *string, bmcMacAddress *string) (*ent.Machine, error) {
+	key, err := lifecycle.NewKey(name, serialNumber, bmcMacAddress)
+	if err != nil {
+		return nil, err
+	}
 	at, err := orNull(r.Client.Site.Query().Where(entsite.Name(site)).Only(ctx))
 	if err != nil || at == nil {
 		return nil, err
 	}
-	key := lifecycle.Key{Name: name, SerialNumber: serialNumber, BmcMacAddress: bmcMacAddress}
 	match, err := key.Resolve(ctx, r.Client, at.ID)
 	if err != nil {
-		return nil, err
+		return orNull[ent.Machine](nil, err)
 	}
 	query, err := r.Client.Machine.Query().Where(match).CollectOne(ctx)
 	if err != nil {

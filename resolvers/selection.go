@@ -10,6 +10,7 @@ import (
 	"fleetgraph/ent/token"
 	"fleetgraph/fleet"
 	"fleetgraph/graph"
+	"fleetgraph/internal/pgdb"
 	"fleetgraph/services/bom"
 )
 
@@ -88,9 +89,10 @@ func gone(err error, id string) error {
 	return err
 }
 
-// orNull makes a look-up nullable: absent and hidden are null.
+// orNull makes a look-up nullable: absent and hidden are null, and so is what no
+// row can hold.
 func orNull[T any](row *T, err error) (*T, error) {
-	if ent.IsNotFound(err) {
+	if ent.IsNotFound(err) || pgdb.Unstorable(err) {
 		return nil, nil //nolint:nilnil // the graph's null
 	}
 	return row, err

@@ -117,7 +117,7 @@ func (r *queryResolver) Sku(ctx context.Context, site string, name string) (*ent
 }
 
 func (r *queryResolver) GenerateSku(ctx context.Context, machineID string, name *string) (*graph.SkuDraft, error) {
-	draft, err := r.Bom.Generate(ctx, machineID, deref(name))
+	draft, err := r.Bom.Generate(ctx, machineID, name)
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,10 @@ func Constraint(err error) (name string, kind Kind) {
 	return refused.ConstraintName, kind
 }
 
+// Unstorable reports that an argument is text that PostgreSQL cannot hold, such as
+// one with a NUL character: no row has it.
+func Unstorable(err error) bool { return ErrorCode(err) == "22021" }
+
 // Retryable reports that the whole transaction may succeed when run anew: a
 // serialization failure or a deadlock. PostgreSQL has rolled it back.
 func Retryable(err error) bool {

@@ -67,6 +67,16 @@ func TestOtherErrorsHaveNoKind(t *testing.T) {
 	}
 }
 
+func TestTextWithNulIsUnstorable(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.New(t))
+	_, err := db.Pool.Exec(t.Context(), "SELECT $1::text", "a\x00b")
+	require.True(t, pgdb.Unstorable(err), err)
+	_, err = db.Pool.Exec(t.Context(), "SELECT 1/0")
+	require.False(t, pgdb.Unstorable(err), err)
+	require.False(t, pgdb.Unstorable(nil))
+}
+
 func begin(t *testing.T, pool *pgxpool.Pool, isolation pgx.TxIsoLevel) pgx.Tx {
 	t.Helper()
 	tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: isolation})

@@ -108,9 +108,9 @@ type IssueToken struct {
 	Name          string
 	Role          fleet.Role
 	SiteIDs       []string
-	MachineID     string
-	SiteID        string
-	BmcMacAddress string
+	MachineID     *string
+	SiteID        *string
+	BmcMacAddress *string
 	ExpiresIn     *time.Duration // nil: until revoked
 	Key           string         `json:"-"`
 }
@@ -173,11 +173,11 @@ func checkIssue(c *Caller, in *IssueToken) error {
 		return checkAgent(in)
 	}
 	switch {
-	case in.MachineID != "":
+	case in.MachineID != nil:
 		return fleet.Invalid("machineId", "NOT_AN_AGENT", "only an agent's token is bound to a machine")
-	case in.SiteID != "":
+	case in.SiteID != nil:
 		return fleet.Invalid("siteId", "NOT_AN_AGENT", "only an agent's token is bound to a site and a BMC; use siteIds")
-	case in.BmcMacAddress != "":
+	case in.BmcMacAddress != nil:
 		return fleet.Invalid("bmcMacAddress", "NOT_AN_AGENT", "only an agent's token is bound to a BMC")
 	case in.SiteIDs == nil && !c.AllSites:
 		return fleet.Denied("SITES_TOO_WIDE", "a caller bound to sites may not issue a token of all sites")
@@ -199,31 +199,31 @@ func checkAgent(in *IssueToken) error {
 	switch {
 	case in.SiteIDs != nil:
 		return fleet.Invalid("siteIds", "AGENT_BINDING", "an agent's token is bound to machineId, or to siteId and bmcMacAddress")
-	case in.MachineID != "" && (in.SiteID != "" || in.BmcMacAddress != ""):
+	case in.MachineID != nil && (in.SiteID != nil || in.BmcMacAddress != nil):
 		return fleet.Invalid("machineId", "AGENT_BINDING", "give machineId, or siteId and bmcMacAddress, not both")
-	case in.MachineID != "":
-		return fleet.CheckID("machineId", fleet.PrefixMachine, in.MachineID)
-	case in.SiteID == "" && in.BmcMacAddress == "":
+	case in.MachineID != nil:
+		return fleet.CheckID("machineId", fleet.PrefixMachine, *in.MachineID)
+	case in.SiteID == nil && in.BmcMacAddress == nil:
 		return fleet.Invalid("machineId", "AGENT_BINDING", "an agent's token needs machineId, or siteId and bmcMacAddress")
-	case in.SiteID == "":
+	case in.SiteID == nil:
 		return fleet.Invalid("siteId", "AGENT_BINDING", "an agent's token that names a BMC needs its siteId too")
-	case in.BmcMacAddress == "":
+	case in.BmcMacAddress == nil:
 		return fleet.Invalid("bmcMacAddress", "AGENT_BINDING", "an agent's token that names a site needs a bmcMacAddress too")
 	}
-	mac, err := fleet.ParseMac("bmcMacAddress", in.BmcMacAddress)
+	mac, err := fleet.ParseMac("bmcMacAddress", *in.BmcMacAddress)
 	if err != nil {
 		return err
 	}
-	in.BmcMacAddress = mac
-	return fleet.CheckID("siteId", fleet.PrefixSite, in.SiteID)
+	in.BmcMacAddress = &mac
+	return fleet.CheckID("siteId", fleet.PrefixSite, *in.SiteID)
 }
 
 // bindAgent fills in the one site and BMC that an agent's token is bound to.
 func bindAgent(ctx context.Context, tx *ent.Client, in IssueToken, n *newToken) error {
-	if in.MachineID != "" {
-		m, err := tx.Machine.Query().Where(machine.ID(in.MachineID)).Only(ctx)
+	if in.MachineID != nil {
+		m, err := tx.Machine.Query().Where(machine.ID(*in.MachineID)).Only(ctx)
 		if ent.IsNotFound(err) {
-			return fleet.Missing("machineId", "MACHINE_NOT_FOUND", "machine not found: %s", in.MachineID)
+			return fleet.Missing("machineId", "MACHINE_NOT_FOUND", "machine not found: %s", *in.MachineID)
 		}
 		if err != nil {
 			return err
@@ -231,14 +231,14 @@ func bindAgent(ctx context.Context, tx *ent.Client, in IssueToken, n *newToken) 
 		n.machineID, n.bmcMac, n.siteIDs = &m.ID, &m.BmcMACAddress, []string{m.SiteID}
 		return nil
 	}
-	ok, err := tx.Site.Query().Where(site.ID(in.SiteID)).Exist(ctx)
+	ok, err := tx.Site.Query().Where(site.ID(*in.SiteID)).Exist(ctx)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return fleet.Missing("siteId", "SITE_NOT_FOUND", "site not found: %s", in.SiteID)
+		return fleet.Missing("siteId", "SITE_NOT_FOUND", "site not found: %s", *in.SiteID)
 	}
-	n.bmcMac, n.siteIDs = &in.BmcMacAddress, []string{in.SiteID}
+	n.bmcMac, n.siteIDs = in.BmcMacAddress, []string{*in.SiteID}
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"fleetgraph/ent"
-	"fleetgraph/ent/machine"
 	entsku "fleetgraph/ent/sku"
 	"fleetgraph/fleet"
 	"fleetgraph/services/access"
@@ -113,15 +112,12 @@ func (s *Service) Unassign(ctx context.Context, in Unassign) error {
 		if m.SkuName == nil {
 			return nil
 		}
-		name := *m.SkuName
-		err := tx.Machine.Update().Where(machine.ID(m.ID)).ClearSkuID().ClearSkuName().
-			ClearLastVerifiedAt().ClearLastVerificationMatch().Exec(ctx)
-		if err != nil {
+		if err := clearSku(ctx, tx, m); err != nil {
 			return err
 		}
 		return s.settle(ctx, tx, m, lifecycle.Change{
 			Event: fleet.EventSkuUnset, At: s.now(),
-			Details: map[string]any{"sku": name, "force": in.Force},
+			Details: map[string]any{"sku": *m.SkuName, "force": in.Force},
 		}, "")
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"fleetgraph/ent"
 	"fleetgraph/ent/machine"
@@ -360,11 +359,7 @@ func inUse(ctx context.Context, tx *ent.Client, row *ent.Sku) error {
 	if err != nil {
 		return err
 	}
-	list := strings.Join(names, ", ")
-	if count > len(names) {
-		list += ", …"
-	}
-	return fleet.Precondition("SKU_IN_USE", "The SKU is in use by %d machines: %s", count, list).
+	return fleet.Precondition("SKU_IN_USE", "The SKU is in use by %d machines: %s", count, fleet.List(names, count)).
 		WithDetails(map[string]any{"count": count, "first": names})
 }
 

@@ -25,9 +25,9 @@ type Draft struct {
 // Generate returns a draft from a machine's last inventory at the current schema
 // version. Without a name it proposes one by the guide's convention (SKU Names)
 // with the next index that is free at the site.
-func (s *Service) Generate(ctx context.Context, machineID, name string) (Draft, error) {
-	if name != "" {
-		if err := fleet.CheckSkuName("name", name); err != nil {
+func (s *Service) Generate(ctx context.Context, machineID string, name *string) (Draft, error) {
+	if name != nil {
+		if err := fleet.CheckSkuName("name", *name); err != nil {
 			return Draft{}, err
 		}
 	}
@@ -39,7 +39,7 @@ func (s *Service) Generate(ctx context.Context, machineID, name string) (Draft, 
 	if err != nil {
 		return Draft{}, err
 	}
-	if name == "" {
+	if name == nil {
 		names, err := s.client.Sku.Query().Where(entsku.SiteID(m.SiteID)).Select(entsku.FieldName).Strings(ctx)
 		if err != nil {
 			return Draft{}, err
@@ -48,10 +48,10 @@ func (s *Service) Generate(ctx context.Context, machineID, name string) (Draft, 
 		for _, n := range names {
 			taken[n] = true
 		}
-		name = sku.ProposeName(components, func(n string) bool { return taken[n] })
+		name = new(sku.ProposeName(components, func(n string) bool { return taken[n] }))
 	}
 	return Draft{
-		Name: name, Description: sku.Describe(components),
+		Name: *name, Description: sku.Describe(components),
 		SchemaVersion: fleet.CurrentSchemaVersion, Components: components,
 	}, nil
 }

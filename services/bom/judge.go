@@ -33,13 +33,31 @@ func (s *Service) InventoryStored(ctx context.Context, tx *ent.Client, m *ent.Ma
 func (s *Service) judge(ctx context.Context, tx *ent.Client, m *ent.Machine, quiet bool) error {
 	change := lifecycle.Change{At: s.now(), Quiet: quiet}
 	if m.Kind == fleet.KindDPU {
-		change.Event = fleet.EventDpuReported
-		return s.settle(ctx, tx, m, change, "")
+		return s.exempt(ctx, tx, m, change)
 	}
 	if m.SkuID != nil {
 		return s.verify(ctx, tx, m, change)
 	}
 	return s.match(ctx, tx, m, change)
+}
+
+// exempt takes a DPU out of BOM validation, and away from it the SKU that it may have
+// got while it passed for a host.
+func (s *Service) exempt(ctx context.Context, tx *ent.Client, m *ent.Machine, change lifecycle.Change) error {
+	change.Event = fleet.EventDpuReported
+	if m.SkuName != nil {
+		if err := clearSku(ctx, tx, m); err != nil {
+			return err
+		}
+		change.Quiet, change.Details = false, map[string]any{"sku": *m.SkuName}
+	}
+	return s.settle(ctx, tx, m, change, "")
+}
+
+// clearSku takes the SKU of a machine away, and with it the last verdict.
+func clearSku(ctx context.Context, tx *ent.Client, m *ent.Machine) error {
+	return tx.Machine.Update().Where(machine.ID(m.ID)).ClearSkuID().ClearSkuName().
+		ClearLastVerifiedAt().ClearLastVerificationMatch().Exec(ctx)
 }
 
 func (s *Service) verify(ctx context.Context, tx *ent.Client, m *ent.Machine, change lifecycle.Change) error {

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"strings"
 
 	"fleetgraph/ent"
 	"fleetgraph/ent/machine"
@@ -37,11 +36,28 @@ func notFound(err error, id string) error {
 // maxSerialCandidates is how many machines of one serial number an error names.
 const maxSerialCandidates = 20
 
-// Key is the natural key of a machine at its site: exactly one field is set.
-type Key struct {
-	Name          *string
-	SerialNumber  *string
-	BmcMacAddress *string
+// Key is the natural key of a machine at its site.
+type Key struct{ name, serialNumber, bmcMacAddress *string }
+
+// NewKey makes a key of the one argument that is set: INVALID_ARGUMENT, reason
+// KEY_INVALID, unless exactly one is.
+func NewKey(name, serialNumber, bmcMacAddress *string) (Key, error) {
+	set := 0
+	for _, field := range []*string{name, serialNumber, bmcMacAddress} {
+		if field != nil {
+			set++
+		}
+	}
+	switch {
+	case set != 1:
+		return Key{}, fleet.Invalid("name", "KEY_INVALID", "give exactly one of name, serialNumber and bmcMacAddress")
+	case serialNumber != nil && *serialNumber == "":
+		return Key{}, fleet.Invalid("serialNumber", "KEY_INVALID", "serialNumber must not be empty")
+	case bmcMacAddress != nil:
+		mac, err := fleet.ParseMac("bmcMacAddress", *bmcMacAddress)
+		return Key{bmcMacAddress: &mac}, err
+	}
+	return Key{name: name, serialNumber: serialNumber}, nil
 }
 
 // Resolve turns the key into a predicate on machines of a site. A serial number
@@ -49,21 +65,12 @@ type Key struct {
 // names them: vendors repeat serial numbers, so it never picks one.
 func (k Key) Resolve(ctx context.Context, client *ent.Client, siteID string) (predicate.Machine, error) {
 	switch {
-	case k.count() != 1:
-		return nil, fleet.Invalid("name", "KEY_INVALID", "give exactly one of name, serialNumber and bmcMacAddress")
-	case k.Name != nil:
-		return machine.And(machine.SiteID(siteID), machine.Name(*k.Name)), nil
-	case k.BmcMacAddress != nil:
-		mac, err := fleet.ParseMac("bmcMacAddress", *k.BmcMacAddress)
-		if err != nil {
-			return nil, err
-		}
-		return machine.And(machine.SiteID(siteID), machine.BmcMACAddress(mac)), nil
+	case k.name != nil:
+		return machine.And(machine.SiteID(siteID), machine.Name(*k.name)), nil
+	case k.bmcMacAddress != nil:
+		return machine.And(machine.SiteID(siteID), machine.BmcMACAddress(*k.bmcMacAddress)), nil
 	}
-	if *k.SerialNumber == "" {
-		return nil, fleet.Invalid("serialNumber", "KEY_INVALID", "serialNumber must not be empty")
-	}
-	same := machine.And(machine.SiteID(siteID), machine.SerialNumber(*k.SerialNumber))
+	same := machine.And(machine.SiteID(siteID), machine.SerialNumber(*k.serialNumber))
 	names, err := client.Machine.Query().Where(same).Order(ent.Asc(machine.FieldName, machine.FieldID)).
 		Limit(maxSerialCandidates).Select(machine.FieldName).Strings(ctx)
 	if err != nil || len(names) <= 1 {
@@ -73,18 +80,8 @@ func (k Key) Resolve(ctx context.Context, client *ent.Client, siteID string) (pr
 	if err != nil {
 		return nil, err
 	}
-	return nil, fleet.Invalid("serialNumber", "SERIAL_AMBIGUOUS", "%d machines report the serial number %q: %s", count, *k.SerialNumber, strings.Join(names, ", ")).
+	return nil, fleet.Invalid("serialNumber", "SERIAL_AMBIGUOUS", "%d machines report the serial number %q: %s", count, *k.serialNumber, fleet.List(names, count)).
 		WithDetails(map[string]any{"count": count, "first": names})
-}
-
-func (k Key) count() int {
-	n := 0
-	for _, field := range []*string{k.Name, k.SerialNumber, k.BmcMacAddress} {
-		if field != nil {
-			n++
-		}
-	}
-	return n
 }
 
 // subStateIs matches a sub-state, where empty stands for none.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -88,7 +89,7 @@ func (s *Service) ReportInventory(ctx context.Context, in Report) (Reported, err
 		out, err = report() // another report of the same machine created it meanwhile
 	}
 	if err != nil {
-		return Reported{}, nameTaken(err, in.Name)
+		return Reported{}, nameTaken(err, in.nameOrDefault())
 	}
 	return Reported{MachineID: out.Result[0], Created: len(out.Result) > 1}, nil
 }
@@ -119,6 +120,11 @@ func (in *Report) check() (fleet.Inventory, error) {
 		}
 	}
 	return fleet.ParseInventory(in.Inventory)
+}
+
+// nameOrDefault is the name of a machine that had none before.
+func (in *Report) nameOrDefault() string {
+	return cmp.Or(in.Name, "machine-"+strings.ReplaceAll(in.BmcMacAddress, ":", ""))
 }
 
 func checkPorts(ports []fleet.FabricPort) error {
@@ -173,12 +179,8 @@ func (s *Service) store(ctx context.Context, tx *ent.Client, in Report, inventor
 
 func (s *Service) create(ctx context.Context, tx *ent.Client, in Report, inventory fleet.Inventory) (*ent.Machine, error) {
 	now := s.now()
-	name := in.Name
-	if name == "" {
-		name = "machine-" + strings.ReplaceAll(in.BmcMacAddress, ":", "")
-	}
 	m, err := tx.Machine.Create().
-		SetSiteID(in.SiteID).SetName(name).SetBmcMACAddress(in.BmcMacAddress).SetKind(kind(inventory)).
+		SetSiteID(in.SiteID).SetName(in.nameOrDefault()).SetBmcMACAddress(in.BmcMacAddress).SetKind(kind(inventory)).
 		SetState(fleet.StateIngesting).SetStateChangedAt(now).SetCreatedAt(now).SetUpdatedAt(now).
 		Save(ctx)
 	if err != nil {
