@@ -586,14 +586,14 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	}
 
 	if i.HasSite != nil {
-		p := healthalert.HasSite()
+		p := healthalert.HasSiteWith(relay.Visible("Site"))
 		if !*i.HasSite {
 			p = healthalert.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasSiteWith) > 0 {
-		with := make([]predicate.Site, 0, len(i.HasSiteWith))
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
@@ -601,17 +601,17 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, healthalert.HasSiteWith(with...))
+		predicates = append(predicates, healthalert.HasSiteWith(append(with, relay.Visible("Site"))...))
 	}
 	if i.HasMachine != nil {
-		p := healthalert.HasMachine()
+		p := healthalert.HasMachineWith(relay.Visible("Machine"))
 		if !*i.HasMachine {
 			p = healthalert.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasMachineWith) > 0 {
-		with := make([]predicate.Machine, 0, len(i.HasMachineWith))
+		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
 		for _, w := range i.HasMachineWith {
 			p, err := w.P()
 			if err != nil {
@@ -619,7 +619,7 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, healthalert.HasMachineWith(with...))
+		predicates = append(predicates, healthalert.HasMachineWith(append(with, relay.Visible("Machine"))...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -1521,14 +1521,14 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 	}
 
 	if i.HasSite != nil {
-		p := machine.HasSite()
+		p := machine.HasSiteWith(relay.Visible("Site"))
 		if !*i.HasSite {
 			p = machine.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasSiteWith) > 0 {
-		with := make([]predicate.Site, 0, len(i.HasSiteWith))
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
@@ -1536,17 +1536,17 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, machine.HasSiteWith(with...))
+		predicates = append(predicates, machine.HasSiteWith(append(with, relay.Visible("Site"))...))
 	}
 	if i.HasSku != nil {
-		p := machine.HasSku()
+		p := machine.HasSkuWith(relay.Visible("Sku"))
 		if !*i.HasSku {
 			p = machine.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasSkuWith) > 0 {
-		with := make([]predicate.Sku, 0, len(i.HasSkuWith))
+		with := make([]predicate.Sku, 0, len(i.HasSkuWith)+1)
 		for _, w := range i.HasSkuWith {
 			p, err := w.P()
 			if err != nil {
@@ -1554,17 +1554,17 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, machine.HasSkuWith(with...))
+		predicates = append(predicates, machine.HasSkuWith(append(with, relay.Visible("Sku"))...))
 	}
 	if i.HasHealthAlerts != nil {
-		p := machine.HasHealthAlerts()
+		p := machine.HasHealthAlertsWith(relay.Visible("HealthAlert"))
 		if !*i.HasHealthAlerts {
 			p = machine.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasHealthAlertsWith) > 0 {
-		with := make([]predicate.HealthAlert, 0, len(i.HasHealthAlertsWith))
+		with := make([]predicate.HealthAlert, 0, len(i.HasHealthAlertsWith)+1)
 		for _, w := range i.HasHealthAlertsWith {
 			p, err := w.P()
 			if err != nil {
@@ -1572,17 +1572,17 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, machine.HasHealthAlertsWith(with...))
+		predicates = append(predicates, machine.HasHealthAlertsWith(append(with, relay.Visible("HealthAlert"))...))
 	}
 	if i.HasTransitions != nil {
-		p := machine.HasTransitions()
+		p := machine.HasTransitionsWith(relay.Visible("Transition"))
 		if !*i.HasTransitions {
 			p = machine.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasTransitionsWith) > 0 {
-		with := make([]predicate.Transition, 0, len(i.HasTransitionsWith))
+		with := make([]predicate.Transition, 0, len(i.HasTransitionsWith)+1)
 		for _, w := range i.HasTransitionsWith {
 			p, err := w.P()
 			if err != nil {
@@ -1590,7 +1590,7 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, machine.HasTransitionsWith(with...))
+		predicates = append(predicates, machine.HasTransitionsWith(append(with, relay.Visible("Transition"))...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -1962,14 +1962,14 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 	}
 
 	if i.HasSkus != nil {
-		p := site.HasSkus()
+		p := site.HasSkusWith(relay.Visible("Sku"))
 		if !*i.HasSkus {
 			p = site.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasSkusWith) > 0 {
-		with := make([]predicate.Sku, 0, len(i.HasSkusWith))
+		with := make([]predicate.Sku, 0, len(i.HasSkusWith)+1)
 		for _, w := range i.HasSkusWith {
 			p, err := w.P()
 			if err != nil {
@@ -1977,17 +1977,17 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, site.HasSkusWith(with...))
+		predicates = append(predicates, site.HasSkusWith(append(with, relay.Visible("Sku"))...))
 	}
 	if i.HasMachines != nil {
-		p := site.HasMachines()
+		p := site.HasMachinesWith(relay.Visible("Machine"))
 		if !*i.HasMachines {
 			p = site.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasMachinesWith) > 0 {
-		with := make([]predicate.Machine, 0, len(i.HasMachinesWith))
+		with := make([]predicate.Machine, 0, len(i.HasMachinesWith)+1)
 		for _, w := range i.HasMachinesWith {
 			p, err := w.P()
 			if err != nil {
@@ -1995,17 +1995,17 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, site.HasMachinesWith(with...))
+		predicates = append(predicates, site.HasMachinesWith(append(with, relay.Visible("Machine"))...))
 	}
 	if i.HasHealthAlerts != nil {
-		p := site.HasHealthAlerts()
+		p := site.HasHealthAlertsWith(relay.Visible("HealthAlert"))
 		if !*i.HasHealthAlerts {
 			p = site.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasHealthAlertsWith) > 0 {
-		with := make([]predicate.HealthAlert, 0, len(i.HasHealthAlertsWith))
+		with := make([]predicate.HealthAlert, 0, len(i.HasHealthAlertsWith)+1)
 		for _, w := range i.HasHealthAlertsWith {
 			p, err := w.P()
 			if err != nil {
@@ -2013,17 +2013,17 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, site.HasHealthAlertsWith(with...))
+		predicates = append(predicates, site.HasHealthAlertsWith(append(with, relay.Visible("HealthAlert"))...))
 	}
 	if i.HasTransitions != nil {
-		p := site.HasTransitions()
+		p := site.HasTransitionsWith(relay.Visible("Transition"))
 		if !*i.HasTransitions {
 			p = site.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasTransitionsWith) > 0 {
-		with := make([]predicate.Transition, 0, len(i.HasTransitionsWith))
+		with := make([]predicate.Transition, 0, len(i.HasTransitionsWith)+1)
 		for _, w := range i.HasTransitionsWith {
 			p, err := w.P()
 			if err != nil {
@@ -2031,7 +2031,7 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, site.HasTransitionsWith(with...))
+		predicates = append(predicates, site.HasTransitionsWith(append(with, relay.Visible("Transition"))...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -2553,14 +2553,14 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 	}
 
 	if i.HasSite != nil {
-		p := sku.HasSite()
+		p := sku.HasSiteWith(relay.Visible("Site"))
 		if !*i.HasSite {
 			p = sku.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasSiteWith) > 0 {
-		with := make([]predicate.Site, 0, len(i.HasSiteWith))
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
@@ -2568,17 +2568,17 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, sku.HasSiteWith(with...))
+		predicates = append(predicates, sku.HasSiteWith(append(with, relay.Visible("Site"))...))
 	}
 	if i.HasMachines != nil {
-		p := sku.HasMachines()
+		p := sku.HasMachinesWith(relay.Visible("Machine"))
 		if !*i.HasMachines {
 			p = sku.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasMachinesWith) > 0 {
-		with := make([]predicate.Machine, 0, len(i.HasMachinesWith))
+		with := make([]predicate.Machine, 0, len(i.HasMachinesWith)+1)
 		for _, w := range i.HasMachinesWith {
 			p, err := w.P()
 			if err != nil {
@@ -2586,7 +2586,7 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, sku.HasMachinesWith(with...))
+		predicates = append(predicates, sku.HasMachinesWith(append(with, relay.Visible("Machine"))...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -3915,14 +3915,14 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 	}
 
 	if i.HasSite != nil {
-		p := transition.HasSite()
+		p := transition.HasSiteWith(relay.Visible("Site"))
 		if !*i.HasSite {
 			p = transition.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasSiteWith) > 0 {
-		with := make([]predicate.Site, 0, len(i.HasSiteWith))
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
 			if err != nil {
@@ -3930,17 +3930,17 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, transition.HasSiteWith(with...))
+		predicates = append(predicates, transition.HasSiteWith(append(with, relay.Visible("Site"))...))
 	}
 	if i.HasMachine != nil {
-		p := transition.HasMachine()
+		p := transition.HasMachineWith(relay.Visible("Machine"))
 		if !*i.HasMachine {
 			p = transition.Not(p)
 		}
 		predicates = append(predicates, p)
 	}
 	if len(i.HasMachineWith) > 0 {
-		with := make([]predicate.Machine, 0, len(i.HasMachineWith))
+		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
 		for _, w := range i.HasMachineWith {
 			p, err := w.P()
 			if err != nil {
@@ -3948,7 +3948,7 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 			}
 			with = append(with, p)
 		}
-		predicates = append(predicates, transition.HasMachineWith(with...))
+		predicates = append(predicates, transition.HasMachineWith(append(with, relay.Visible("Machine"))...))
 	}
 	switch len(predicates) {
 	case 0:

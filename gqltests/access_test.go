@@ -289,13 +289,20 @@ func TestABoundCallerSeesAllOfItsSitesAndNothingOfOthers(t *testing.T) {
 	for _, p := range []place{h.here, h.there} { // each site has an alert
 		h.report(t, p.id, readyMac, p.ready.Name, without(t, inventory(t, "composed/r760_9nvme.json"), 3))
 	}
+	// What happened to tokens is told to those who may see tokens.
+	var ofTokens struct{ Transitions struct{ Nodes []object } }
+	h.must(t, `{ transitions(first: 200, where: {subjectType: TOKEN}) { nodes { id siteId } } }`, nil, &ofTokens)
+	require.NotEmpty(t, ofTokens.Transitions.Nodes)
 	for _, caller := range []string{h.viewer, h.siteOperator, h.siteAdmin} {
+		visible := func(o object) bool {
+			return o.SiteID == h.here.id && (caller == h.siteAdmin || !slices.Contains(ofTokens.Transitions.Nodes, o))
+		}
 		for _, field := range h.connections(t) {
 			if field == "tokens" {
 				continue // admins only, by another rule
 			}
 			all := h.listed(t, h.admin, field)
-			own := slices.DeleteFunc(slices.Clone(all), func(o object) bool { return o.SiteID != h.here.id })
+			own := slices.DeleteFunc(slices.Clone(all), func(o object) bool { return !visible(o) })
 			require.NotEmpty(t, own)
 			require.Less(t, len(own), len(all))
 			require.Equal(t, own, h.listed(t, caller, field), field)
@@ -305,9 +312,9 @@ func TestABoundCallerSeesAllOfItsSitesAndNothingOfOthers(t *testing.T) {
 					Nodes []*object
 				}
 				h.mustAs(t, caller, `query($id: ID!) { node(id: $id) { id } nodes(ids: [$id, "x"]) { id } }`, variables{"id": o.ID}, &out)
-				require.Equal(t, o.SiteID == h.here.id, out.Node != nil, o.ID)
+				require.Equal(t, visible(o), out.Node != nil, o.ID)
 				require.Len(t, out.Nodes, 2)
-				require.Equal(t, o.SiteID == h.here.id, out.Nodes[0] != nil, o.ID)
+				require.Equal(t, visible(o), out.Nodes[0] != nil, o.ID)
 				require.Nil(t, out.Nodes[1])
 			}
 		}
@@ -404,6 +411,9 @@ func TestAnAgentSeesAndReportsItsOwnMachineOnly(t *testing.T) {
 	}
 	for _, where := range []string{
 		`machines(where: {name: "here-twin"})`, `machines(where: {siteId: "THERE"})`, `machines(where: {hasSiteWith: {name: "there"}})`,
+		`sites(where: {hasMachinesWith: {name: "here-twin"}})`, `sites(where: {hasHealthAlertsWith: {machineId: "TWIN"}})`, `sites(where: {hasTransitionsWith: {subjectId: "TWIN"}})`,
+		`skus(where: {hasMachinesWith: {name: "here-twin"}})`, `skus(where: {name: "other", hasMachines: true})`,
+		`machines(where: {hasSkuWith: {hasMachinesWith: {name: "here-twin"}}})`, `machines(where: {hasSiteWith: {hasMachinesWith: {name: "here-twin"}}})`,
 		`transitions(where: {subjectId: "TWIN"})`, `healthAlerts(where: {machineId: "TWIN"})`,
 	} {
 		where = strings.NewReplacer("THERE", h.there.id, "TWIN", twin.ID).Replace(where)

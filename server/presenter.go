@@ -36,6 +36,10 @@ func (p presenter) present(ctx context.Context, err error) *gqlerror.Error {
 	shown := p.shown(ctx, err, fieldName(pathSteps(input)))
 	noteError(ctx, shown)
 	out.Message, out.Extensions = shown.Message, extensions(shown)
+	if len(out.Path) > 0 {
+		// Clients that hand on no more than the extensions need the path there too.
+		out.Extensions["path"] = out.Path
+	}
 	return out
 }
 
@@ -61,6 +65,8 @@ func (p presenter) shown(ctx context.Context, err error, input string) *fleet.Er
 	case pgdb.Unavailable(err):
 		p.logger.WarnContext(ctx, "database unavailable", slog.Any("err", err))
 		return &fleet.Error{Code: fleet.Unavailable, Reason: "DATABASE_UNAVAILABLE", Message: "the database does not answer; try again"}
+	case pgdb.Unstorable(err):
+		return fleet.Invalid("", "TEXT_INVALID", "a text holds a character that cannot be stored")
 	case pgdb.Retryable(err):
 		return fleet.Conflict("CONTENTION", "too many changes to the same objects at once; try again")
 	default:

@@ -8,6 +8,9 @@ import (
 	"context"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
+
+	"fleetgraph/ent/relay"
 	"fleetgraph/fleet"
 )
 
@@ -39,6 +42,7 @@ type callerKey struct{}
 
 // WithCaller returns a context whose reads and changes are c's.
 func WithCaller(ctx context.Context, c *Caller) context.Context {
+	ctx = relay.WithRule(ctx, func(entity string) func(*sql.Selector) { return rule(c, entity) })
 	return context.WithValue(ctx, callerKey{}, c)
 }
 

@@ -38,10 +38,12 @@ func rule(c *Caller, entity string) func(*sql.Selector) {
 	if c.Role == fleet.RoleAgent {
 		return agentRule(c, entity)
 	}
-	if entity == ent.TypeToken {
+	switch {
+	case entity == ent.TypeToken:
 		return tokenRule(c)
-	}
-	if c.AllSites {
+	case entity == ent.TypeTransition && c.Role != fleet.RoleAdmin:
+		return ofNoToken(c)
+	case c.AllSites:
 		return nil
 	}
 	switch entity {
@@ -51,6 +53,16 @@ func rule(c *Caller, entity string) func(*sql.Selector) {
 		return in("site_id", c.SiteIDs)
 	default:
 		return nothing
+	}
+}
+
+// ofNoToken hides the history of tokens, as the tokens themselves are hidden.
+func ofNoToken(c *Caller) func(*sql.Selector) {
+	return func(s *sql.Selector) {
+		s.Where(sql.NEQ(s.C(transition.FieldSubjectType), fleet.SubjectToken))
+		if !c.AllSites {
+			s.Where(sql.In(s.C(transition.FieldSiteID), anys(c.SiteIDs)...))
+		}
 	}
 }
 
