@@ -9,7 +9,7 @@ GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 FUZZTIME ?= 60s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test generate check-generate lint drift bench fuzz migration graphiql tools clean
+.PHONY: help run build test generate check-generate check-schema lint drift bench fuzz migration graphiql tools clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -38,6 +38,12 @@ check-generate: generate ## fail when generated code is not what generate writes
 		{ echo "generated code is stale: run make generate and commit"; exit 1; }
 	@test -z "$$(git status --porcelain -- ent graph schema schema.graphql cmd/fleetctl/client resolvers)" || \
 		{ git status --porcelain; echo "generated code is stale: run make generate and commit"; exit 1; }
+
+check-schema: ## fail when the schema breaks clients of the last release
+	@last=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null); \
+	if [ -z "$$last" ]; then echo "no release yet: nothing to compare the schema with"; exit 0; fi; \
+	file=$$(mktemp) && trap 'rm -f '$$file EXIT && git show "$$last:schema.graphql" > "$$file" && \
+	$(GO) run ./cmd/fleetgraph schema --against "$$file" && echo "the schema breaks no client of $$last"
 
 lint: $(GOLANGCI) ## lint and check formatting and the import arrows
 	$(GOLANGCI) run ./...
