@@ -57,8 +57,27 @@ func compatible(schema *ast.Schema, file string) error {
 
 // tidy puts descriptions of one line on one line, and an empty line between types.
 func tidy(text []byte) []byte {
-	text = regexp.MustCompile(`(?m)^( *)"""\n *([^"\n]+)\n *"""$`).ReplaceAll(text, []byte(`$1"""$2"""`))
-	return regexp.MustCompile(`(?m)^(\}|(?:scalar|union|directive) .*)\n(.)`).ReplaceAll(text, []byte("$1\n\n$2"))
+	const mark = `"""`
+	lines := strings.Split(string(text), "\n")
+	out := make([]string, 0, len(lines))
+	for i := 0; i < len(lines); i++ {
+		if strings.TrimSpace(lines[i]) != mark {
+			out = append(out, lines[i])
+			continue
+		}
+		end := i + 1
+		for strings.TrimSpace(lines[end]) != mark {
+			end++
+		}
+		indent := strings.TrimSuffix(lines[i], mark)
+		if body := strings.TrimSpace(lines[i+1]); end == i+2 && !strings.Contains(body, `"`) {
+			out = append(out, indent+mark+body+mark)
+		} else {
+			out = append(out, lines[i:end+1]...)
+		}
+		i = end
+	}
+	return regexp.MustCompile(`(?m)^(\}|(?:scalar|union|directive) .*)\n(.)`).ReplaceAll([]byte(strings.Join(out, "\n")), []byte("$1\n\n$2"))
 }
 
 // generatorDirectives steer gqlgen; introspection does not show where they are used,
