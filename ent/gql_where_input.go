@@ -207,6 +207,8 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		predicates = append(predicates, healthalert.Not(p))
 	}
 	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
@@ -225,6 +227,8 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		predicates = append(predicates, healthalert.Or(or...))
 	}
 	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
@@ -592,7 +596,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasSiteWith) > 0 {
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
 		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
@@ -610,7 +617,10 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasMachineWith) > 0 {
+	if i.HasMachineWith != nil {
+		if len(i.HasMachineWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachineWith")
+		}
 		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
 		for _, w := range i.HasMachineWith {
 			p, err := w.P()
@@ -914,6 +924,8 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		predicates = append(predicates, machine.Not(p))
 	}
 	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
@@ -932,6 +944,8 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		predicates = append(predicates, machine.Or(or...))
 	}
 	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
@@ -1527,7 +1541,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasSiteWith) > 0 {
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
 		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
@@ -1545,7 +1562,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasSkuWith) > 0 {
+	if i.HasSkuWith != nil {
+		if len(i.HasSkuWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSkuWith")
+		}
 		with := make([]predicate.Sku, 0, len(i.HasSkuWith)+1)
 		for _, w := range i.HasSkuWith {
 			p, err := w.P()
@@ -1563,7 +1583,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasHealthAlertsWith) > 0 {
+	if i.HasHealthAlertsWith != nil {
+		if len(i.HasHealthAlertsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasHealthAlertsWith")
+		}
 		with := make([]predicate.HealthAlert, 0, len(i.HasHealthAlertsWith)+1)
 		for _, w := range i.HasHealthAlertsWith {
 			p, err := w.P()
@@ -1581,7 +1604,10 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasTransitionsWith) > 0 {
+	if i.HasTransitionsWith != nil {
+		if len(i.HasTransitionsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasTransitionsWith")
+		}
 		with := make([]predicate.Transition, 0, len(i.HasTransitionsWith)+1)
 		for _, w := range i.HasTransitionsWith {
 			p, err := w.P()
@@ -1744,6 +1770,8 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		predicates = append(predicates, site.Not(p))
 	}
 	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
@@ -1762,6 +1790,8 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		predicates = append(predicates, site.Or(or...))
 	}
 	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
@@ -1968,7 +1998,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasSkusWith) > 0 {
+	if i.HasSkusWith != nil {
+		if len(i.HasSkusWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSkusWith")
+		}
 		with := make([]predicate.Sku, 0, len(i.HasSkusWith)+1)
 		for _, w := range i.HasSkusWith {
 			p, err := w.P()
@@ -1986,7 +2019,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasMachinesWith) > 0 {
+	if i.HasMachinesWith != nil {
+		if len(i.HasMachinesWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachinesWith")
+		}
 		with := make([]predicate.Machine, 0, len(i.HasMachinesWith)+1)
 		for _, w := range i.HasMachinesWith {
 			p, err := w.P()
@@ -2004,7 +2040,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasHealthAlertsWith) > 0 {
+	if i.HasHealthAlertsWith != nil {
+		if len(i.HasHealthAlertsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasHealthAlertsWith")
+		}
 		with := make([]predicate.HealthAlert, 0, len(i.HasHealthAlertsWith)+1)
 		for _, w := range i.HasHealthAlertsWith {
 			p, err := w.P()
@@ -2022,7 +2061,10 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasTransitionsWith) > 0 {
+	if i.HasTransitionsWith != nil {
+		if len(i.HasTransitionsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasTransitionsWith")
+		}
 		with := make([]predicate.Transition, 0, len(i.HasTransitionsWith)+1)
 		for _, w := range i.HasTransitionsWith {
 			p, err := w.P()
@@ -2219,6 +2261,8 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		predicates = append(predicates, sku.Not(p))
 	}
 	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
@@ -2237,6 +2281,8 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		predicates = append(predicates, sku.Or(or...))
 	}
 	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
@@ -2559,7 +2605,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasSiteWith) > 0 {
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
 		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
@@ -2577,7 +2626,10 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasMachinesWith) > 0 {
+	if i.HasMachinesWith != nil {
+		if len(i.HasMachinesWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachinesWith")
+		}
 		with := make([]predicate.Machine, 0, len(i.HasMachinesWith)+1)
 		for _, w := range i.HasMachinesWith {
 			p, err := w.P()
@@ -2780,6 +2832,8 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 		predicates = append(predicates, token.Not(p))
 	}
 	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
@@ -2798,6 +2852,8 @@ func (i *TokenWhereInput) P() (predicate.Token, error) {
 		predicates = append(predicates, token.Or(or...))
 	}
 	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
@@ -3419,6 +3475,8 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		predicates = append(predicates, transition.Not(p))
 	}
 	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
 	case n == 1:
 		p, err := i.Or[0].P()
 		if err != nil {
@@ -3437,6 +3495,8 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		predicates = append(predicates, transition.Or(or...))
 	}
 	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
 	case n == 1:
 		p, err := i.And[0].P()
 		if err != nil {
@@ -3921,7 +3981,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasSiteWith) > 0 {
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
 		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
 		for _, w := range i.HasSiteWith {
 			p, err := w.P()
@@ -3939,7 +4002,10 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		}
 		predicates = append(predicates, p)
 	}
-	if len(i.HasMachineWith) > 0 {
+	if i.HasMachineWith != nil {
+		if len(i.HasMachineWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachineWith")
+		}
 		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
 		for _, w := range i.HasMachineWith {
 			p, err := w.P()

@@ -48,13 +48,21 @@ func TestFiltersNestEightDeepAndNoDeeper(t *testing.T) {
 func TestListsAndTextsOfFiltersAreBounded(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	for reason, where := range map[string]map[string]any{
-		"WHERE_LIST_TOO_LONG": {"nameIn": make([]string, 501)},
-		"WHERE_TEXT_INVALID":  {"or": []any{map[string]any{"nameContains": "a\x00b"}}},
-		"WHERE_EMPTY":         {"not": map[string]any{}},
+	for _, test := range []struct {
+		reason string
+		where  map[string]any
+	}{
+		{"WHERE_LIST_TOO_LONG", map[string]any{"nameIn": make([]string, 501)}},
+		{"WHERE_TEXT_INVALID", map[string]any{"or": []any{map[string]any{"nameContains": "a\x00b"}}}},
+		{"WHERE_EMPTY", map[string]any{"not": map[string]any{}}},
+		{"WHERE_EMPTY", map[string]any{"or": []any{map[string]any{}}}},
+		{"WHERE_EMPTY", map[string]any{"or": []any{}}},
+		{"WHERE_EMPTY", map[string]any{"and": []any{}}},
+		{"WHERE_EMPTY", map[string]any{"hasSkuWith": []any{}}},
+		{"WHERE_EMPTY", map[string]any{"not": map[string]any{"or": []any{}}}},
 	} {
-		got := w.refused(t, `query($w: MachineWhereInput) {machines(where: $w) {totalCount}}`, map[string]any{"w": where})
-		require.Equal(t, map[string]string{"code": "INVALID_ARGUMENT", "field": "where", "reason": reason}, texts(got))
+		got := w.refused(t, `query($w: MachineWhereInput) {machines(where: $w) {totalCount}}`, map[string]any{"w": test.where})
+		require.Equal(t, map[string]string{"code": "INVALID_ARGUMENT", "field": "where", "reason": test.reason}, texts(got), test.where)
 	}
 	w.data(t, `query($w: MachineWhereInput) {machines(where: $w) {totalCount}}`, map[string]any{"w": map[string]any{"nameIn": make([]string, 500)}})
 }

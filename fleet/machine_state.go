@@ -85,6 +85,7 @@ type MachineEvent string
 // The events of a machine.
 const (
 	EventDiscovered  MachineEvent = "DISCOVERED"     // a BMC is seen for the first time
+	EventRenamed     MachineEvent = "RENAMED"        // a report gave the machine another name
 	EventSkuMatched  MachineEvent = "SKU_MATCHED"    // no SKU assigned, one matches: it is assigned
 	EventSkuNotFound MachineEvent = "SKU_NOT_FOUND"  // no SKU assigned and none matches
 	EventSkuVerified MachineEvent = "SKU_VERIFIED"   // the inventory matches the assigned SKU

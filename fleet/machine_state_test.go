@@ -32,7 +32,7 @@ func positions() []fleet.MachinePosition {
 
 func events() []fleet.MachineEvent {
 	return []fleet.MachineEvent{
-		fleet.EventDiscovered, fleet.EventSkuMatched, fleet.EventSkuNotFound, fleet.EventSkuVerified,
+		fleet.EventDiscovered, fleet.EventRenamed, fleet.EventSkuMatched, fleet.EventSkuNotFound, fleet.EventSkuVerified,
 		fleet.EventSkuMismatch, fleet.EventSkuAssigned, fleet.EventSkuUnset, fleet.EventDpuReported,
 	}
 }
@@ -139,7 +139,7 @@ func TestParseMac(t *testing.T) {
 		require.NoError(t, err, form)
 		require.Equal(t, "c4:5a:b1:c8:38:0d", mac)
 	}
-	for _, bad := range []string{"", "c4:5a", "zz:5a:b1:c8:38:0d", "c4:5a:b1:c8:38:0d:00", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", strings.Repeat(":", 20) + "c45ab1c8380d"} {
+	for _, bad := range []string{"", "c4:5a", "zz:5a:b1:c8:38:0d", "c4:5a:b1:c8:38:0d:00", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", strings.Repeat(":", 20) + "c45ab1c8380d"} {
 		_, err := fleet.ParseMac("bmcMacAddress", bad)
 		e, ok := fleet.AsError(err)
 		require.True(t, ok, bad)

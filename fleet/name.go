@@ -40,7 +40,11 @@ func CheckNamed(field, name string, limit int) error {
 	case strings.TrimSpace(name) != name:
 		return Invalid(field, "NAME_INVALID", "%s must not begin or end with white space", field)
 	}
-	return checkCharacters(field, name, func(r rune) bool { return unicode.IsControl(r) })
+	if _, ok := IDPrefix(name); ok {
+		return Invalid(field, "NAME_INVALID", "%s must not have the form of an id", field)
+	}
+	// Format characters show nothing: two names would look alike.
+	return checkCharacters(field, name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) })
 }
 
 // CheckText returns an INVALID_ARGUMENT error for field unless text has at most
@@ -60,7 +64,7 @@ func checkCharacters(field, text string, refused func(rune) bool) error {
 	}
 	if i := strings.IndexFunc(text, refused); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(text[i:])
-		return Invalid(field, "TEXT_INVALID", "%s must not contain the control character %U", field, r)
+		return Invalid(field, "TEXT_INVALID", "%s must not contain the character %U", field, r)
 	}
 	return nil
 }
@@ -95,7 +99,7 @@ func ParseMac(field, s string) (string, error) {
 	if !ok {
 		return "", Invalid(field, "MAC_INVALID", "%s is not a MAC address such as c4:5a:b1:c8:38:0d", quoted(s))
 	}
-	if digits == "000000000000" || digits == "ffffffffffff" {
+	if group := strings.ContainsRune("13579bdf", rune(digits[1])); group || digits == "000000000000" {
 		return "", Invalid(field, "MAC_INVALID", "%q is no machine's address", s)
 	}
 	return fmt.Sprintf("%s:%s:%s:%s:%s:%s", digits[:2], digits[2:4], digits[4:6], digits[6:8], digits[8:10], digits[10:]), nil

@@ -16,6 +16,14 @@ func (p Patch[T]) Required(field string) (*T, error) {
 	return p.Value, nil
 }
 
+// Or is the value of a patch, or fallback where it is cleared or not set.
+func (p Patch[T]) Or(fallback T) T {
+	if p.Value == nil {
+		return fallback
+	}
+	return *p.Value
+}
+
 // CheckRevision returns ABORTED, reason REVISION_CONFLICT, unless expected is nil or
 // the present revision.
 func CheckRevision(expected *int, present int) error {

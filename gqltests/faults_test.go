@@ -133,15 +133,13 @@ func mutations(t *testing.T, h *hall) []mutation {
 		{
 			name: "replaceSku", payload: "sku { id }", role: "ADMIN",
 			input: variables{"skuId": h.here.spare, "components": ofChassis(components, "R"), "description": "d", "deviceType": "t", "schemaVersion": 5, "expectedRevision": 1},
-			faults: of(description, deviceType, version, componentsRefused(components),
-				[]invalid{{"description null", variables{"description": nil}, "NULL_NOT_ALLOWED", "description"}}),
+			faults: of(description, deviceType, version, componentsRefused(components)),
 			references: []reference{sku},
 		},
 		{
 			name: "updateSkuMetadata", payload: "sku { id }", role: "ADMIN",
 			input: variables{"skuId": h.here.spare, "description": "e", "deviceType": "u", "expectedRevision": 2},
-			faults: of(description, deviceType,
-				[]invalid{{"description null", variables{"description": nil}, "NULL_NOT_ALLOWED", "description"}}),
+			faults: of(description, deviceType),
 			references: []reference{sku},
 		},
 		{
@@ -237,6 +235,8 @@ func namesRefused(field string, limit int) []invalid {
 		{field + " with a blank at its end", variables{field: "a "}, "NAME_INVALID", field},
 		{field + " too long", variables{field: strings.Repeat("ü", limit+1)}, "NAME_INVALID", field},
 		{field + " with a line end", variables{field: "a\nb"}, "TEXT_INVALID", field},
+		{field + " in the form of an id", variables{field: "machine_01m8q8v3nbex89czt2vg8r4tq1"}, "NAME_INVALID", field},
+		{field + " with what shows nothing", variables{field: "a\u200bb"}, "TEXT_INVALID", field},
 		{field + " with NUL", variables{field: "a\x00b"}, "TEXT_INVALID", field},
 		{field + " with an escape", variables{field: "a\x1b[2Jb"}, "TEXT_INVALID", field},
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"fleetgraph/fleet"
 )
 
 // reported reports an inventory, whatever else the input says.
@@ -139,10 +141,10 @@ func TestAReportMayNameAMachineAnew(t *testing.T) {
 	// Two machines may swap nothing: each keeps its own name.
 	b.reported(t, report(waitingMac, "two"))
 
-	// A name made from an address may be taken too.
-	b.reported(t, report(waitingMac, "machine-020000000044"))
-	fault := b.refusedFor(t, reportInventory, report("02:00:00:00:00:44", nil), "ALREADY_EXISTS", "MACHINE_NAME_TAKEN")
-	require.Equal(t, `another machine of the site is named "machine-020000000044"`, fault.Message)
+	// A name made from an address is kept for the machine of that address.
+	fault := b.refusedFor(t, reportInventory, report(waitingMac, "machine-020000000044"), "INVALID_ARGUMENT", "NAME_INVALID")
+	require.Equal(t, `"machine-020000000044" is the default name of another machine`, fault.Message)
+	b.reported(t, report("02:00:00:00:00:44", nil))
 	// At another site it is free.
 	b.reported(t, merged(report("02:00:00:00:00:44", "one"), variables{"siteId": b.createSite(t, "dc2")}))
 }
@@ -324,4 +326,61 @@ func TestThePlatformComesFromTheSystemSkuNumber(t *testing.T) {
 		require.Equal(t, platform, out.Machine.Platform, productSku)
 		require.Equal(t, "WAITING_FOR_SKU_ASSIGNMENT", m.SubState)
 	}
+}
+
+func TestNamesAreCountedInCharacters(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	long := strings.Repeat("日", fleet.MaxNameLength)
+	site := b.createSite(t, long)
+	m := b.report(t, site, "02:00:00:00:00:01", long, inventory(t, "composed/r760_9nvme.json"))
+	require.Equal(t, long, m.Name)
+	longSku := strings.Repeat("日", fleet.MaxSkuNameLength)
+	id := b.createSku(t, site, m.ID, longSku)
+	b.must(t, updateMetadata, variables{"input": variables{"skuId": id, "deviceType": longSku}}, nil)
+	b.issueToken(t, variables{"name": long, "role": "VIEWER"})
+}
+
+func TestAMachineReportedWithoutANameGetsOneThatIsKeptForIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	site := b.createSite(t, "dc1")
+	whole := inventory(t, "composed/r760_9nvme.json")
+	const report = `mutation($input: ReportInventoryInput!) { reportInventory(input: $input) { machine { name } } }`
+	input := variables{"siteId": site, "bmcMacAddress": "02:00:00:00:a0:01", "name": "machine-02000000a002", "inventory": whole}
+	fault := b.refusedFor(t, report, input, "INVALID_ARGUMENT", "NAME_INVALID")
+	require.Equal(t, "name", fault.Extensions.Field)
+	delete(input, "name")
+	var out struct{ ReportInventory struct{ Machine machine } }
+	b.must(t, report, variables{"input": input}, &out)
+	require.Equal(t, "machine-02000000a001", out.ReportInventory.Machine.Name)
+}
+
+func TestARenameIsRecordedAndAnAgentsNameCountsAtFirstSightOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	site := b.createSite(t, "dc1")
+	whole := inventory(t, "composed/r760_9nvme.json")
+	agent := b.issueToken(t, variables{"name": "agent", "role": "AGENT", "siteId": site, "bmcMacAddress": "02:00:00:00:00:01"})
+	const report = `mutation($input: ReportInventoryInput!) { reportInventory(input: $input) { machine { name } } }`
+	reportAs := func(token, name string) string {
+		t.Helper()
+		var out struct{ ReportInventory struct{ Machine machine } }
+		b.mustAs(t, token, report, variables{"input": variables{"siteId": site, "bmcMacAddress": "02:00:00:00:00:01", "name": name, "inventory": whole}}, &out)
+		return out.ReportInventory.Machine.Name
+	}
+	require.Equal(t, "host-a", reportAs(agent, "host-a"))
+	require.Equal(t, "node-1", reportAs(b.admin, "node-1"))
+	require.Equal(t, "node-1", reportAs(agent, "host-a"))
+	var out struct {
+		Transitions struct {
+			Nodes []struct {
+				Cause   string
+				Details map[string]any
+			}
+		}
+	}
+	b.must(t, `{ transitions(where: {subjectType: MACHINE, cause: "RENAMED"}) { nodes { cause details } } }`, nil, &out)
+	require.Len(t, out.Transitions.Nodes, 1)
+	require.Equal(t, map[string]any{"before": "host-a", "after": "node-1"}, out.Transitions.Nodes[0].Details)
 }

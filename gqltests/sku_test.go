@@ -233,6 +233,9 @@ func TestDescriptionAndDeviceTypeAreKeptSetAndCleared(t *testing.T) {
 		{replaced(nil), "X; 2xCPU; 8xGPU; 2 TiB", new("gpu node")},
 		{replaced(variables{"description": "by hand"}), "by hand", new("gpu node")},
 		{replaced(variables{"deviceType": nil}), "by hand", nil},
+		{updated(variables{"description": nil}), "", nil},
+		{replaced(variables{"description": "again"}), "again", nil},
+		{replaced(variables{"description": nil}), "", nil},
 		{replaced(variables{"deviceType": "a", "description": ""}), "", new("a")},
 		{updated(variables{"deviceType": "b"}), "", new("b")},
 		{updated(variables{"description": "c"}), "c", new("b")},
@@ -243,15 +246,15 @@ func TestDescriptionAndDeviceTypeAreKeptSetAndCleared(t *testing.T) {
 		require.Equal(t, c.deviceType, c.got.DeviceType, i)
 		require.Equal(t, i+2, c.got.Revision, i)
 	}
-	require.Len(t, h.history(t, s.ID), 9)
+	require.Len(t, h.history(t, s.ID), 12)
 
 	fault := h.refusedFor(t, updateMetadata, variables{"skuId": s.ID}, "INVALID_ARGUMENT", "NOTHING_TO_CHANGE")
 	require.Equal(t, "description and/or deviceType required", fault.Message)
-	h.refusedFor(t, updateMetadata, variables{"skuId": s.ID, "description": "x", "expectedRevision": 8}, "ABORTED", "REVISION_CONFLICT")
+	h.refusedFor(t, updateMetadata, variables{"skuId": s.ID, "description": "x", "expectedRevision": 11}, "ABORTED", "REVISION_CONFLICT")
 	content := h.fingerprint(t)
 	before := content()
-	same := updated(variables{"deviceType": "d", "description": "line\nline", "expectedRevision": 9})
-	require.Equal(t, 9, same.Revision)
+	same := updated(variables{"deviceType": "d", "description": "line\nline", "expectedRevision": 12})
+	require.Equal(t, 12, same.Revision)
 	require.Equal(t, before, content(), "an edit that changes nothing leaves revision and history alone")
 
 	// What is not compared is not verified.

@@ -151,7 +151,7 @@ type ReplaceSkuInput struct {
 	Components *fleet.SkuComponents `json:"components"`
 	// Version of the rules of comparison; only the current one is accepted, which is also the default.
 	SchemaVersion graphql.Omittable[*int] `json:"schemaVersion,omitempty"`
-	// New description; absent: kept.
+	// New description; absent: kept, null: cleared.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// New classification; absent: kept, null: cleared.
 	DeviceType graphql.Omittable[*string] `json:"deviceType,omitempty"`
@@ -173,7 +173,8 @@ type ReportInventoryInput struct {
 	SiteID string `json:"siteId"`
 	// MAC address of the machine's BMC, in any usual notation: its identity at the site.
 	BmcMacAddress string `json:"bmcMacAddress"`
-	// Name of the machine, unique at its site: 1 to 128 characters. Absent: kept, or made from the MAC address at first sight.
+	// Name of the machine, unique at its site: 1 to 128 characters. Absent: kept, or made from the MAC address at first
+	// sight. From an agent it counts at first sight only.
 	Name graphql.Omittable[*string] `json:"name,omitempty"`
 	// The inventory document, kept as it is.
 	Inventory json.RawMessage `json:"inventory"`
@@ -281,7 +282,7 @@ type UpdateSiteInput struct {
 	SiteID string `json:"siteId"`
 	// New name.
 	Name graphql.Omittable[*string] `json:"name,omitempty"`
-	// New description.
+	// New description; null: cleared.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check.
 	ExpectedRevision graphql.Omittable[*int] `json:"expectedRevision,omitempty"`
@@ -299,7 +300,7 @@ type UpdateSitePayload struct {
 type UpdateSkuMetadataInput struct {
 	// The SKU to edit.
 	SkuID string `json:"skuId"`
-	// New description; absent: kept.
+	// New description; absent: kept, null: cleared.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
 	// New classification; absent: kept, null: cleared.
 	DeviceType graphql.Omittable[*string] `json:"deviceType,omitempty"`

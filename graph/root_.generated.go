@@ -7269,7 +7269,10 @@ input ReportInventoryInput {
   siteId: ID!
   "MAC address of the machine's BMC, in any usual notation: its identity at the site."
   bmcMacAddress: String!
-  "Name of the machine, unique at its site: 1 to 128 characters. Absent: kept, or made from the MAC address at first sight."
+  """
+  Name of the machine, unique at its site: 1 to 128 characters. Absent: kept, or made from the MAC address at first
+  sight. From an agent it counts at first sight only.
+  """
   name: String
   "The inventory document, kept as it is."
   inventory: JSON!
@@ -7521,7 +7524,7 @@ input UpdateSiteInput {
   siteId: ID!
   "New name."
   name: String
-  "New description."
+  "New description; null: cleared."
   description: String
   "Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check."
   expectedRevision: Int
@@ -7568,7 +7571,7 @@ extend type Mutation {
   createSkus("What to create." input: CreateSkusInput!): CreateSkusPayload!
   """
   Replaces the components of a SKU and verifies every machine that has it. Absent description and deviceType keep
-  their value; null clears deviceType. Role: admin.
+  their value; null clears them. Role: admin.
   """
   replaceSku("What to replace." input: ReplaceSkuInput!): ReplaceSkuPayload!
   "Edits what is not compared: at least one of description and deviceType. Role: admin."
@@ -7993,7 +7996,7 @@ input ReplaceSkuInput {
   components: SkuComponentsInput!
   "Version of the rules of comparison; only the current one is accepted, which is also the default."
   schemaVersion: Int
-  "New description; absent: kept."
+  "New description; absent: kept, null: cleared."
   description: String
   "New classification; absent: kept, null: cleared."
   deviceType: String
@@ -8013,7 +8016,7 @@ type ReplaceSkuPayload {
 input UpdateSkuMetadataInput {
   "The SKU to edit."
   skuId: ID!
-  "New description; absent: kept."
+  "New description; absent: kept, null: cleared."
   description: String
   "New classification; absent: kept, null: cleared."
   deviceType: String

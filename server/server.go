@@ -13,8 +13,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
+	"fleetgraph/ent"
 	"fleetgraph/server/demo"
 )
 
@@ -35,6 +37,7 @@ const stopTimeout = 15 * time.Second
 type Server struct {
 	logger   *slog.Logger
 	db       *database
+	client   *ent.Client
 	ready    *readiness
 	listener net.Listener
 	http     *http.Server
@@ -65,6 +68,7 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 		return s, err
 	}
 	root := newResolver(s.db, time.Now)
+	s.client = root.Client
 	p := presenter{cfg.Logger}
 	s.ready = &readiness{db: s.db.SQL, logger: cfg.Logger}
 	handler, err := routes(cfg.Logger, signedIn(root.Access, p, newGraphHandler(root, cfg.Limits, p)), s.ready)
@@ -106,15 +110,20 @@ func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
 	s.logger.InfoContext(ctx, "serving", slog.String("address", s.listener.Addr().String()))
+	background, end := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() { sweep(background, s.client, s.logger) })
 	var err error
 	select {
 	case <-ctx.Done():
 		s.logger.InfoContext(ctx, "stopping")
 	case <-s.db.down():
-		err = errors.New("the server's own Postgres has ended by itself; its log says why")
+		err = errors.New("the server's own Postgres has ended by itself; its last lines in this log say why")
 	case err = <-served:
 		served <- nil
 	}
+	end()
+	working.Wait()
 	err = errors.Join(err, s.stopHTTP(ctx), s.close(ctx))
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)

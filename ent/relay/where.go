@@ -25,7 +25,7 @@ const (
 // ErrEmptyWhere refuses a filter without conditions inside another, where it could
 // be meant to find everything or nothing.
 func ErrEmptyWhere(inside string) error {
-	return fleet.Invalid("where", ReasonWhereEmpty, "a filter in %q has no condition", inside)
+	return fleet.Invalid("where", ReasonWhereEmpty, "a filter in %q, or its list, has no condition", inside)
 }
 
 // CheckWhere checks the depth, the lists and the texts of a generated filter, given

@@ -29,11 +29,11 @@ func (HealthAlert) Fields() []ent.Field {
 			Comment("Id of the machine's site."),
 		field.String("machine_id").Immutable().
 			Comment("Id of the machine that the alert stands on."),
-		field.String("alert_id").Immutable().NotEmpty().MaxLen(128).
+		field.String("alert_id").Immutable().NotEmpty().MaxRuneLen(fleet.MaxNameLength).
 			Comment("What is wrong, such as SkuValidation."),
-		field.String("source").Immutable().NotEmpty().MaxLen(128).
+		field.String("source").Immutable().NotEmpty().MaxRuneLen(fleet.MaxNameLength).
 			Comment("What raised the alert, such as sku-validation; only it may clear it."),
-		field.String("target").Immutable().Default("").MaxLen(256).
+		field.String("target").Immutable().Default("").MaxRuneLen(256).
 			Comment("The part concerned; empty for the whole machine."),
 		field.String("message").
 			Comment("What a person should read; one line a difference."),

@@ -29,7 +29,7 @@ func (Machine) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("site_id").Immutable().
 			Comment("Id of the site that the machine stands at."),
-		field.String("name").NotEmpty().MaxLen(128).
+		field.String("name").NotEmpty().MaxRuneLen(fleet.MaxNameLength).
 			Annotations(entgql.OrderField("NAME")).
 			Comment("Name of the machine, unique at its site."),
 		field.String("bmc_mac_address").Immutable().MaxLen(17).

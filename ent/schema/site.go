@@ -22,7 +22,7 @@ func (Site) Mixin() []ent.Mixin { return []ent.Mixin{identified{prefix: fleet.Pr
 // Fields of the Site.
 func (Site) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Unique().NotEmpty().MaxLen(128).
+		field.String("name").Unique().NotEmpty().MaxRuneLen(fleet.MaxNameLength).
 			Annotations(entgql.OrderField("NAME")).
 			Comment("Name of the site, unique in the fleet."),
 		field.String("description").Default("").

@@ -26,12 +26,12 @@ func (Sku) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("site_id").Immutable().
 			Comment("Id of the site that defines the SKU."),
-		field.String("name").Immutable().NotEmpty().MaxLen(256).
+		field.String("name").Immutable().NotEmpty().MaxRuneLen(fleet.MaxSkuNameLength).
 			Annotations(entgql.OrderField("NAME")).
 			Comment("Name of the SKU, unique at its site; by convention vendor.model.node_type.index."),
 		field.String("description").Default("").
 			Comment("Free text for people; a generated SKU summarises its hardware here."),
-		field.String("device_type").Optional().Nillable().MaxLen(256).
+		field.String("device_type").Optional().Nillable().MaxRuneLen(fleet.MaxSkuNameLength).
 			Comment("The operator's own classification; never compared."),
 		field.Int("schema_version").
 			Comment("Version of the rules by which machines are compared with the SKU, 0 to 5."),

@@ -24,7 +24,7 @@ func (Token) Mixin() []ent.Mixin {
 // Fields of the Token.
 func (Token) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Immutable().NotEmpty().MaxLen(128).
+		field.String("name").Immutable().NotEmpty().MaxRuneLen(fleet.MaxNameLength).
 			Annotations(entgql.OrderField("NAME")).
 			Comment("Name of the token; histories show it as the actor."),
 		field.Enum("role").GoType(fleet.Role("")).Immutable().

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"time"
 
@@ -57,11 +56,8 @@ func UnmarshalLong(v any) (int64, error) {
 		text = strconv.FormatInt(v, 10)
 	case int:
 		text = strconv.Itoa(v)
-	case float64:
-		if v != math.Trunc(v) {
-			return 0, fmt.Errorf("a Long is an integer, not %v", v)
-		}
-		text = strconv.FormatFloat(v, 'f', -1, 64)
+	case float64: // a literal with a point or an exponent; its text, as a variable, is refused below
+		return 0, fmt.Errorf("a Long is an integer or a decimal string, not %v", v)
 	default:
 		return 0, fmt.Errorf("a Long is an integer or a decimal string, not %s", kindOf(v))
 	}

@@ -72,5 +72,20 @@ func Require(ctx context.Context, role fleet.Role) (*Caller, error) {
 	return c, nil
 }
 
+// RequireOrAgent is Require, but lets agents pass: the caller checks that the machine
+// is theirs.
+func RequireOrAgent(ctx context.Context, role fleet.Role) (*Caller, error) {
+	if c, ok := From(ctx); ok && c.Role == fleet.RoleAgent {
+		return c, nil
+	}
+	return Require(ctx, role)
+}
+
+// IsAgent tells whether the caller of ctx is an agent.
+func IsAgent(ctx context.Context) bool {
+	c, ok := From(ctx)
+	return ok && c.Role == fleet.RoleAgent
+}
+
 // Missing is the error of a call without a token.
 func Missing() *fleet.Error { return unauthenticated("TOKEN_MISSING", "a bearer token is required") }

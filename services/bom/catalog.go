@@ -242,9 +242,6 @@ func (s *Service) checkReplace(in *Replace) error {
 	if err := sku.Validate(in.Components, *in.SchemaVersion, s.limits); err != nil {
 		return err
 	}
-	if _, err := in.Description.Required("description"); err != nil {
-		return err
-	}
 	return checkMetadata(in.Description.Value, in.DeviceType.Value)
 }
 
@@ -291,9 +288,6 @@ func (s *Service) UpdateMetadata(ctx context.Context, in Metadata) error {
 	}
 	if !in.Description.Set && !in.DeviceType.Set {
 		return fleet.Invalid("description", "NOTHING_TO_CHANGE", "description and/or deviceType required")
-	}
-	if _, err := in.Description.Required("description"); err != nil {
-		return err
 	}
 	if err := checkMetadata(in.Description.Value, in.DeviceType.Value); err != nil {
 		return err
@@ -394,7 +388,7 @@ func metadata(row *ent.Sku) map[string]any {
 
 func setMetadata(update *ent.SkuUpdateOne, description, deviceType fleet.Patch[string]) {
 	if description.Set {
-		update.SetDescription(*description.Value)
+		update.SetDescription(description.Or(""))
 	}
 	switch {
 	case deviceType.Value != nil:

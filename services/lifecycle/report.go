@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -66,11 +67,9 @@ type Reported struct {
 // BMC's MAC address is the machine's identity; serial numbers never merge
 // machines.
 func (s *Service) ReportInventory(ctx context.Context, in Report) (Reported, error) {
-	c, ok := access.From(ctx)
-	if !ok || c.Role != fleet.RoleAgent {
-		if _, err := access.Require(ctx, fleet.RoleOperator); err != nil {
-			return Reported{}, err
-		}
+	c, err := access.RequireOrAgent(ctx, fleet.RoleOperator)
+	if err != nil {
+		return Reported{}, err
 	}
 	inventory, err := in.check()
 	if err != nil {
@@ -106,10 +105,8 @@ func (in *Report) check() (fleet.Inventory, error) {
 		return none, err
 	}
 	in.BmcMacAddress = mac
-	if in.Name != "" {
-		if err := fleet.CheckName("name", in.Name); err != nil {
-			return none, err
-		}
+	if err := in.checkName(); err != nil {
+		return none, err
 	}
 	if len(in.Inventory) > maxInventoryBytes {
 		return none, fleet.Invalid("inventory", "INVENTORY_TOO_LARGE", "an inventory has at most %d bytes", maxInventoryBytes)
@@ -122,9 +119,36 @@ func (in *Report) check() (fleet.Inventory, error) {
 	return fleet.ParseInventory(in.Inventory)
 }
 
+// defaultNamePrefix begins the name of a machine that was reported without one; its
+// BMC's MAC address follows. Such a name is kept for that machine.
+const defaultNamePrefix = "machine-"
+
+var defaultName = regexp.MustCompile("^" + defaultNamePrefix + "[0-9a-f]{12}$")
+
+func (in *Report) checkName() error {
+	own := defaultNamePrefix + strings.ReplaceAll(in.BmcMacAddress, ":", "")
+	switch {
+	case in.Name == "":
+		return nil
+	case defaultName.MatchString(in.Name) && in.Name != own:
+		return fleet.Invalid("name", "NAME_INVALID", "%q is the default name of another machine", in.Name)
+	default:
+		return fleet.CheckName("name", in.Name)
+	}
+}
+
 // nameOrDefault is the name of a machine that had none before.
 func (in *Report) nameOrDefault() string {
-	return cmp.Or(in.Name, "machine-"+strings.ReplaceAll(in.BmcMacAddress, ":", ""))
+	return cmp.Or(in.Name, defaultNamePrefix+strings.ReplaceAll(in.BmcMacAddress, ":", ""))
+}
+
+// nameOf is the name of a machine after the report. What an agent calls its machine
+// counts at first sight only: the name is the operators' from then on.
+func (in *Report) nameOf(m *ent.Machine, byAgent bool) string {
+	if byAgent {
+		return m.Name
+	}
+	return cmp.Or(in.Name, m.Name)
 }
 
 func checkPorts(ports []fleet.FabricPort) error {
@@ -195,12 +219,10 @@ func (s *Service) create(ctx context.Context, tx *ent.Client, in Report, invento
 
 func (s *Service) write(ctx context.Context, tx *ent.Client, m *ent.Machine, in Report, inventory fleet.Inventory) (*ent.Machine, error) {
 	now := s.now()
-	update := tx.Machine.UpdateOneID(m.ID).
+	name := in.nameOf(m, access.IsAgent(ctx))
+	update := tx.Machine.UpdateOneID(m.ID).SetName(name).
 		SetKind(kind(inventory)).SetSerialNumber(inventory.SerialNumber()).
 		SetInventoryDocument(in.Inventory).SetInventoryReportedAt(now).SetUpdatedAt(now)
-	if in.Name != "" {
-		update.SetName(in.Name)
-	}
 	dmi := fleet.DmiData{}
 	if inventory.DmiData != nil {
 		dmi = *inventory.DmiData
@@ -213,7 +235,13 @@ func (s *Service) write(ctx context.Context, tx *ent.Client, m *ent.Machine, in 
 			update.SetFabricPorts(*in.FabricPorts.Value)
 		}
 	}
-	return update.Save(ctx)
+	written, err := update.Save(ctx)
+	if err != nil || name == m.Name {
+		return written, err
+	}
+	return written, Record(ctx, tx, written, nil, nil, Change{
+		Event: fleet.EventRenamed, At: now, Details: map[string]any{"before": m.Name, "after": name},
+	})
 }
 
 func kind(inventory fleet.Inventory) fleet.MachineKind {

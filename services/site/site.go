@@ -103,7 +103,7 @@ func (s *Service) Update(ctx context.Context, in Update) (string, error) {
 			name = *in.Name.Value
 		}
 		if in.Description.Set {
-			description = deref(in.Description.Value)
+			description = in.Description.Or("")
 		}
 		if name == row.Name && description == row.Description {
 			return []string{row.ID}, nil
@@ -147,11 +147,4 @@ func nameTaken(err error, name string) error {
 		return fleet.Exists("name", "SITE_NAME_TAKEN", "a site named %q exists", name)
 	}
 	return err
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -2047,7 +2047,7 @@ type ReplaceSkuInput struct {
 	Components SkuComponentsInput `json:"components"`
 	// Version of the rules of comparison; only the current one is accepted, which is also the default.
 	SchemaVersion *int `json:"schemaVersion"`
-	// New description; absent: kept.
+	// New description; absent: kept, null: cleared.
 	Description *string `json:"description,omitempty"`
 	// New classification; absent: kept, null: cleared.
 	DeviceType *string `json:"deviceType,omitempty"`
@@ -2093,7 +2093,7 @@ func (v *ReplaceSkuReplaceSkuReplaceSkuPayload) GetSku() SkuFields { return v.Sk
 // ReplaceSkuResponse is returned by ReplaceSku on success.
 type ReplaceSkuResponse struct {
 	// Replaces the components of a SKU and verifies every machine that has it. Absent description and deviceType keep
-	// their value; null clears deviceType. Role: admin.
+	// their value; null clears them. Role: admin.
 	ReplaceSku ReplaceSkuReplaceSkuReplaceSkuPayload `json:"replaceSku"`
 }
 
@@ -2108,7 +2108,8 @@ type ReportInventoryInput struct {
 	SiteId string `json:"siteId"`
 	// MAC address of the machine's BMC, in any usual notation: its identity at the site.
 	BmcMacAddress string `json:"bmcMacAddress"`
-	// Name of the machine, unique at its site: 1 to 128 characters. Absent: kept, or made from the MAC address at first sight.
+	// Name of the machine, unique at its site: 1 to 128 characters. Absent: kept, or made from the MAC address at first
+	// sight. From an agent it counts at first sight only.
 	Name *string `json:"name,omitempty"`
 	// The inventory document, kept as it is.
 	Inventory json.RawMessage `json:"inventory"`
@@ -2694,7 +2695,7 @@ type UpdateSiteInput struct {
 	SiteId string `json:"siteId"`
 	// New name.
 	Name *string `json:"name,omitempty"`
-	// New description.
+	// New description; null: cleared.
 	Description *string `json:"description,omitempty"`
 	// Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check.
 	ExpectedRevision *int `json:"expectedRevision,omitempty"`
@@ -2744,7 +2745,7 @@ func (v *UpdateSiteUpdateSiteUpdateSitePayload) GetSite() SiteFields { return v.
 type UpdateSkuMetadataInput struct {
 	// The SKU to edit.
 	SkuId string `json:"skuId"`
-	// New description; absent: kept.
+	// New description; absent: kept, null: cleared.
 	Description *string `json:"description,omitempty"`
 	// New classification; absent: kept, null: cleared.
 	DeviceType *string `json:"deviceType,omitempty"`
