@@ -26,6 +26,8 @@ type Config struct {
 	// server is, and the first token.
 	Logger *slog.Logger
 	Output io.Writer
+	// Terminal tells that a person reads Output, and nobody keeps it.
+	Terminal bool
 	// Limits bound one request.
 	Limits Limits
 	// Tracer sees every SQL statement; nil for none.

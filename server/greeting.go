@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fleetgraph/fleet"
 	"fleetgraph/services/access"
 )
 
@@ -26,26 +27,48 @@ func greet(ctx context.Context, tokens *access.Service, cfg Config, url string) 
 	if err != nil {
 		return fmt.Errorf("first admin token: %w", err)
 	}
-	if issued == "" {
-		if _, err := fmt.Fprintf(cfg.Output, "Open: %s\n", url); err != nil {
-			return err
-		}
+	if issued != "" {
+		return tell(cfg, "Admin token: in %s\n", cfg.AdminTokenFile)
 	}
-	return tellTokenFile(cfg)
+	return welcomeBack(ctx, tokens, cfg, url)
 }
 
-func tellTokenFile(cfg Config) error {
-	if cfg.AdminTokenFile == "" {
-		return nil
-	}
-	found, err := exists(cfg.AdminTokenFile)
+// welcomeBack tells where the server is. On a terminal it offers to sign in with the
+// token in the file, if that still works; a service's output ends in a log, where no
+// token belongs.
+func welcomeBack(ctx context.Context, tokens *access.Service, cfg Config, url string) error {
+	secret, err := readSecret(cfg.AdminTokenFile)
 	if err != nil {
-		return fmt.Errorf("admin token file: %w", err)
-	}
-	if !found {
-		_, err = fmt.Fprintf(cfg.Output, "There is no admin token in %s: the database had tokens before.\n", cfg.AdminTokenFile)
 		return err
 	}
-	_, err = fmt.Fprintf(cfg.Output, "Admin token: in %s\n", cfg.AdminTokenFile)
+	works := false
+	if secret != "" {
+		_, err := tokens.Authenticate(ctx, secret)
+		if _, refused := fleet.AsError(err); err != nil && !refused {
+			return err
+		}
+		works = err == nil
+	}
+	if works && cfg.Terminal {
+		_, err = fmt.Fprintf(cfg.Output, "Sign in: %s#token=%s\n", url, secret)
+	} else {
+		_, err = fmt.Fprintf(cfg.Output, "Open: %s\n", url)
+	}
+	switch {
+	case err != nil:
+		return err
+	case works:
+		return tell(cfg, "Admin token: in %s\n", cfg.AdminTokenFile)
+	default:
+		return tell(cfg, "There is no admin token of this database in %s: it had tokens before.\n", cfg.AdminTokenFile)
+	}
+}
+
+// tell says something of the admin token file, where one is given.
+func tell(cfg Config, format, file string) error {
+	if file == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(cfg.Output, format, file)
 	return err
 }

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m, migrate.ApplyURL)) }
 
 // running is a server on a database of its own.
 type running struct {
+	output     string // what it printed while it started
 	url, token string
 	stop       context.CancelFunc
 	done       chan error
@@ -47,7 +48,7 @@ func start(t *testing.T, cfg Config) running {
 	s, err := New(t.Context(), cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	r := running{url: strings.TrimSuffix(consoleURL(s.Addr()), "/"), stop: cancel, done: make(chan error, 1)}
+	r := running{output: output.String(), url: strings.TrimSuffix(consoleURL(s.Addr()), "/"), stop: cancel, done: make(chan error, 1)}
 	if match := regexp.MustCompile(`#token=(\S+)`).FindStringSubmatch(output.String()); match != nil {
 		r.token = match[1]
 	}
@@ -187,6 +188,23 @@ func TestTokenFileIsWrittenBeforeTheTokenCounts(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestALaterStartOffersToSignInOnATerminalOnly(t *testing.T) {
+	t.Parallel()
+	cfg := Config{DatabaseURL: testdb.New(t), AdminTokenFile: filepath.Join(t.TempDir(), "token")}
+	first := start(t, cfg)
+	require.NotEmpty(t, first.token)
+	kept := start(t, cfg)
+	require.Equal(t, "Open: "+kept.url+"/\nAdmin token: in "+cfg.AdminTokenFile+"\n", kept.output)
+	cfg.Terminal = true
+	read := start(t, cfg)
+	require.Equal(t, "Sign in: "+read.url+"/#token="+first.token+"\nAdmin token: in "+cfg.AdminTokenFile+"\n", read.output)
+
+	// A token of another database is not offered.
+	require.NoError(t, writeSecret(cfg.AdminTokenFile, "fgt_of-another-database"))
+	other := start(t, cfg)
+	require.Equal(t, "Open: "+other.url+"/\nThere is no admin token of this database in "+cfg.AdminTokenFile+": it had tokens before.\n", other.output)
 }
 
 func TestListenOnAnAddressInUse(t *testing.T) {

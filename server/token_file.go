@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // writeSecret puts a secret into a file that only its owner reads. It appears whole
@@ -42,10 +43,17 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func exists(path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// readSecret reads the secret in a file; it is empty where there is no file.
+func readSecret(path string) (string, error) {
+	if path == "" {
+		return "", nil
 	}
-	return err == nil, err
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("admin token file: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"fleetgraph/internal/telemetry"
 	"fleetgraph/server"
@@ -35,6 +37,7 @@ func newServe() *cobra.Command {
 				return &usageError{err}
 			}
 			cfg.Logger, cfg.Output = logger, cmd.OutOrStdout()
+			cfg.Terminal = cfg.Output == io.Writer(os.Stdout) && term.IsTerminal(int(os.Stdout.Fd()))
 			if cfg.DatabaseURL == "" && cfg.DataDir == "" {
 				if cfg.DataDir, err = defaultDataDir(); err != nil {
 					return &usageError{err}

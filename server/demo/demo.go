@@ -57,7 +57,7 @@ func machines() []machine {
 		{name: "nvl-01-tray-2", inventory: "upstream/gb200_compute_tray_2_info", skuVersion: 4},
 		{name: "nvl-01-tray-3", inventory: "upstream/gb200_compute_tray_3_info"},
 		{name: "nvl-01-tray-4", inventory: "upstream/gb200_compute_tray_4_info"},
-		{name: "cpu-01", inventory: "upstream/x86_info", skuVersion: 4},
+		{name: "gpu-05", inventory: "upstream/x86_info", skuVersion: 4},
 		{name: "virtual-01", inventory: "upstream/machine-a-tron_host_discovery_info", skuVersion: 4},
 		{name: "dpu-01", inventory: "upstream/dpu_info"},
 		{name: "dpu-02", inventory: "upstream/dpu_bf3_info"},
