@@ -51,7 +51,7 @@ func startProfile(path string) (func() error, error) {
 
 func run(ctx context.Context, length time.Duration, rounds int, out string) error {
 	report := describe(ctx)
-	rows, err := benchMatch(rounds)
+	rows, err := benchMatch(ctx, rounds)
 	if err != nil {
 		return err
 	}

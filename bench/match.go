@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -12,12 +13,12 @@ const machinesToMatch = 10_000
 
 // benchMatch matches 10,000 machines against 500 SKUs and against ten times as
 // many: the cost of a machine should not grow with the SKUs.
-func benchMatch(rounds int) ([]Row, error) {
-	few, err := matchCost(500, rounds)
+func benchMatch(ctx context.Context, rounds int) ([]Row, error) {
+	few, err := matchCost(ctx, 500, rounds)
 	if err != nil {
 		return nil, err
 	}
-	many, err := matchCost(5000, rounds)
+	many, err := matchCost(ctx, 5000, rounds)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func benchMatch(rounds int) ([]Row, error) {
 
 // matchCost is the median time to match one machine, in microseconds. Each machine
 // matches exactly one SKU.
-func matchCost(kinds, rounds int) (float64, error) {
+func matchCost(ctx context.Context, kinds, rounds int) (float64, error) {
 	skus := make([]sku.Sku, kinds)
 	for k := range skus {
 		components, err := sku.Generate(hardware(k), nil, fleet.CurrentSchemaVersion)
@@ -48,7 +49,10 @@ func matchCost(kinds, rounds int) (float64, error) {
 	for range rounds {
 		start := time.Now()
 		for i := range inventories {
-			hits := index.Match(sku.NewMachine(inventories[i], nil))
+			hits, err := index.Match(ctx, sku.NewMachine(inventories[i], nil))
+			if err != nil {
+				return 0, err
+			}
 			if len(hits) != 1 || hits[0].Sku.Name != skus[i%kinds].Name {
 				return 0, fmt.Errorf("machine %d matches %d SKUs", i, len(hits))
 			}

@@ -19,7 +19,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	if days, after, ok := strings.Cut(s, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
 		if err != nil || time.Duration(n)*24*time.Hour > MaxDuration {
-			return 0, fmt.Errorf("%s is not a duration such as 90s, 24h or 30d", quoted(s))
+			return 0, fmt.Errorf("%s is not a duration such as 90s, 24h or 30d", Quoted(s))
 		}
 		total, rest = time.Duration(n)*24*time.Hour, after
 		if rest == "" {
@@ -28,7 +28,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil || d < 0 || strings.ContainsAny(rest[:1], "+-") || rest == "0" || d > MaxDuration-total {
-		return 0, fmt.Errorf("%s is not a duration such as 90s, 24h or 30d", quoted(s))
+		return 0, fmt.Errorf("%s is not a duration such as 90s, 24h or 30d", Quoted(s))
 	}
 	return total + d, nil
 }

@@ -59,7 +59,7 @@ func IDPrefix(id string) (prefix string, ok bool) {
 // and of the given prefix. It does not look whether the object exists.
 func CheckID(field, prefix, id string) error {
 	if got, ok := IDPrefix(id); !ok || got != prefix {
-		return Invalid(field, "ID_INVALID", "%s is not a %s id (form %s_…)", quoted(id), prefix, prefix)
+		return Invalid(field, "ID_INVALID", "%s is not a %s id (form %s_…)", Quoted(id), prefix, prefix)
 	}
 	return nil
 }

@@ -17,8 +17,12 @@ const (
 	maxInventoryCount   = 1 << 20 // sockets, cores, threads
 	maxInventorySizeMb  = 1 << 32 // MiB of one drive or memory module
 	maxInventoryDepth   = 64      // lists and objects within one another, far below where Postgres gives up
-	maxInventoryText    = 1024    // bytes of a text that machines are found by; an index of Postgres takes 2704
+	maxInventoryText    = 1024    // bytes of one text; an index of Postgres takes 2704
 )
+
+// MaxPciPathLength bounds the PCI path of a drive, in bytes: a path of the kernel has
+// less than 120, and every storage pattern runs over it.
+const MaxPciPathLength = 256
 
 // cpuThread is a row of the `cpus` list that older agents send in place of
 // `cpu_info`: one row a hardware thread. Number counts threads over the machine,

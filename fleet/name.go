@@ -69,13 +69,27 @@ func checkCharacters(field, text string, refused func(rune) bool) error {
 	return nil
 }
 
-// quoted is input for a message: between quotation marks, and cut where it is long.
-func quoted(s string) string {
+// Quoted is input for a message: between quotation marks and cut where it is long.
+// Control characters are escaped; the rest stands as it was given, so that a regular
+// expression keeps the backslashes it has.
+func Quoted(s string) string {
 	const shown = 100
-	if len(s) > shown {
-		s = strings.ToValidUTF8(s[:shown], "") + "…"
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, r := range s {
+		if i >= shown {
+			b.WriteRune('…')
+			break
+		}
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			escaped := strconv.QuoteRune(r)
+			b.WriteString(escaped[1 : len(escaped)-1])
+		} else {
+			b.WriteRune(r)
+		}
 	}
-	return strconv.Quote(s)
+	b.WriteByte('"')
+	return b.String()
 }
 
 // List writes the first of count names for people, with an ellipsis where there are
@@ -97,7 +111,7 @@ func ParseMac(field, s string) (string, error) {
 		ok = ok && strings.ContainsRune("0123456789abcdef", c)
 	}
 	if !ok {
-		return "", Invalid(field, "MAC_INVALID", "%s is not a MAC address such as c4:5a:b1:c8:38:0d", quoted(s))
+		return "", Invalid(field, "MAC_INVALID", "%s is not a MAC address such as c4:5a:b1:c8:38:0d", Quoted(s))
 	}
 	if group := strings.ContainsRune("13579bdf", rune(digits[1])); group || digits == "000000000000" {
 		return "", Invalid(field, "MAC_INVALID", "%q is no machine's address", s)

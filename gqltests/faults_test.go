@@ -132,14 +132,14 @@ func mutations(t *testing.T, h *hall) []mutation {
 		},
 		{
 			name: "replaceSku", payload: "sku { id }", role: "ADMIN",
-			input: variables{"skuId": h.here.spare, "components": ofChassis(components, "R"), "description": "d", "deviceType": "t", "schemaVersion": 5, "expectedRevision": 1},
-			faults: of(description, deviceType, version, componentsRefused(components)),
+			input:      variables{"skuId": h.here.spare, "components": ofChassis(components, "R"), "description": "d", "deviceType": "t", "schemaVersion": 5, "expectedRevision": 1},
+			faults:     of(description, deviceType, version, componentsRefused(components)),
 			references: []reference{sku},
 		},
 		{
 			name: "updateSkuMetadata", payload: "sku { id }", role: "ADMIN",
-			input: variables{"skuId": h.here.spare, "description": "e", "deviceType": "u", "expectedRevision": 2},
-			faults: of(description, deviceType),
+			input:      variables{"skuId": h.here.spare, "description": "e", "deviceType": "u", "expectedRevision": 2},
+			faults:     of(description, deviceType),
 			references: []reference{sku},
 		},
 		{

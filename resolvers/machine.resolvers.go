@@ -37,7 +37,7 @@ func (r *machineResolver) SkuComparison(ctx context.Context, obj *ent.Machine) (
 	if err != nil {
 		return nil, err
 	}
-	return r.Bom.Compare(obj, row)
+	return r.Bom.Compare(ctx, obj, row)
 }
 
 func (r *mutationResolver) ReportInventory(ctx context.Context, input graph.ReportInventoryInput) (*graph.ReportInventoryPayload, error) {

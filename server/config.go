@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+
+	"fleetgraph/services/sku"
 )
 
 // Config is what a server is made from.
@@ -30,6 +32,8 @@ type Config struct {
 	Terminal bool
 	// Limits bound one request.
 	Limits Limits
+	// SkuLimits bound what a SKU may cost to compare; zero means the default.
+	SkuLimits sku.Limits
 	// Tracer sees every SQL statement; nil for none.
 	Tracer pgx.QueryTracer
 }

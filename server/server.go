@@ -67,7 +67,7 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if s.db, err = openDatabase(ctx, cfg); err != nil {
 		return s, err
 	}
-	root := newResolver(s.db, time.Now)
+	root := newResolver(s.db, cfg.SkuLimits, time.Now)
 	s.client = root.Client
 	p := presenter{cfg.Logger}
 	s.ready = &readiness{db: s.db.SQL, logger: cfg.Logger}

@@ -17,10 +17,10 @@ import (
 
 // newResolver builds the services on a database and the root of the resolvers over
 // them. Every read through its client is scoped to the caller.
-func newResolver(db *database, now func() time.Time) *resolvers.Resolver {
+func newResolver(db *database, limits sku.Limits, now func() time.Time) *resolvers.Resolver {
 	client := ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db.SQL)))
 	access.Intercept(client)
-	skus := bom.New(client, now, sku.DefaultLimits())
+	skus := bom.New(client, now, limits)
 	return &resolvers.Resolver{
 		Client:    client,
 		Access:    access.New(client, now),

@@ -103,12 +103,12 @@ func TestDiffRefusesWhatIsNoSku(t *testing.T) {
 	s := setup(t)
 	s.stdin = `{"id": "a", "components": {"cpus": 3}}`
 	got := s.run(t, "sku", "diff", "--actual", "-", "--expected", "testdata/xe9680_8gpu.v5.json", "-f", "json")
-	require.Equal(t, exitFailed, got.code)
+	require.Equal(t, exitUsage, got.code)
 	require.Empty(t, got.stdout)
 	require.Contains(t, got.stderr, `"field":"components.cpus"`)
 
 	got = s.run(t, "sku", "diff", "--actual", "no-such-file", "--expected", "testdata/xe9680_8gpu.v5.json")
-	require.Equal(t, exitFailed, got.code)
+	require.Equal(t, exitUsage, got.code)
 	require.Equal(t, "error: open no-such-file: no such file or directory\n", got.stderr)
 }
 

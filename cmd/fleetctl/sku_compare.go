@@ -18,21 +18,21 @@ func (a *app) skuDiff() *cobra.Command {
 		Use:   "diff --actual FILE --expected FILE",
 		Short: "Compares two SKU files, without a server",
 		Long: "Compares the hardware of one SKU file, the actual one, with what another expects, by the rules of the\n" +
-			"expected one's schema version. Exit code 0: it matches; 1: it does not.",
+			"expected one's schema version. Exit code 0: it matches; 1: it does not; 2: a file cannot be read.",
 		Args: cobra.NoArgs,
-		RunE: a.work(func(context.Context, []string) error {
+		RunE: a.work(func(ctx context.Context, _ []string) error {
 			if actual == "-" && expected == "-" {
 				return usagef("only one of the files can be the standard input")
 			}
 			is, err := a.readDocument(actual, "")
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			wanted, err := a.readDocument(expected, "")
 			if err != nil {
-				return err
+				return usageError{err}
 			}
-			comparison, err := sku.NewMatcher(sku.DefaultLimits()).CompareComponents(is.Components, wanted.Sku())
+			comparison, err := sku.NewMatcher(sku.DefaultLimits()).CompareComponents(ctx, is.Components, wanted.Sku())
 			if err != nil {
 				return err
 			}

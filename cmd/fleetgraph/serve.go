@@ -12,6 +12,7 @@ import (
 
 	"fleetgraph/internal/telemetry"
 	"fleetgraph/server"
+	"fleetgraph/services/sku"
 )
 
 const defaultListen = "127.0.0.1:8080"
@@ -56,6 +57,11 @@ func newServe() *cobra.Command {
 	flags.StringVar(&cfg.DatabaseURL, "database-url", "", "Postgres to use instead of one of its own; better given as FLEETGRAPH_DATABASE_URL, which other users do not see")
 	flags.StringVar(&cfg.AdminTokenFile, "admin-token-file", "", "file to write the first admin token to")
 	flags.BoolVar(&cfg.Demo, "demo", false, "fill a database without sites with a site of sample machines")
+	limits := sku.DefaultLimits()
+	flags.IntVar(&cfg.SkuLimits.PatternLength, "sku-pattern-length", limits.PatternLength, "bytes of one PCI pattern of a SKU")
+	flags.IntVar(&cfg.SkuLimits.PatternsPerSku, "sku-patterns", limits.PatternsPerSku, "PCI patterns of one SKU")
+	flags.IntVar(&cfg.SkuLimits.PatternSteps, "sku-pattern-steps", limits.PatternSteps, "cost of one PCI pattern: 1 a plain character, 16 an instruction of a regular expression")
+	flags.IntVar(&cfg.SkuLimits.StepsPerSku, "sku-steps", limits.StepsPerSku, "cost of all PCI patterns of one SKU")
 	flags.StringVar(&logFormat, "log-format", telemetry.FormatText, "text or json")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd

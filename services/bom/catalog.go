@@ -153,7 +153,7 @@ func candidates(ctx context.Context, tx *ent.Client, in Create) (map[string][]sk
 func (s *Service) insert(ctx context.Context, tx *ent.Client, siteID string, item NewSku, stored map[string][]sku.Sku) (*ent.Sku, error) {
 	key := sku.Key(item.Components)
 	candidate := sku.Sku{Name: item.Name, SchemaVersion: *item.SchemaVersion, Components: item.Components}
-	if err := s.matcher.CheckDuplicate(candidate, stored[key]); err != nil {
+	if err := s.matcher.CheckDuplicate(ctx, candidate, stored[key]); err != nil {
 		return nil, err
 	}
 	stored[key] = append(stored[key], candidate)
@@ -176,7 +176,7 @@ func (s *Service) checkDuplicate(ctx context.Context, client *ent.Client, siteID
 	if err != nil {
 		return err
 	}
-	return s.matcher.CheckDuplicate(candidate, describedAll(rows))
+	return s.matcher.CheckDuplicate(ctx, candidate, describedAll(rows))
 }
 
 // Replace is the input of Service.Replace. A description or device type that is

@@ -79,7 +79,10 @@ func (s *Service) Explain(ctx context.Context, machineID string, first int) ([]E
 	for _, row := range rows {
 		ids[row.Name] = row.ID
 	}
-	candidates := s.matcher.Explain(hw, describedAll(rows), first)
+	candidates, err := s.matcher.Explain(ctx, hw, describedAll(rows), first)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]Explained, len(candidates))
 	for i, c := range candidates {
 		out[i] = Explained{SkuID: ids[c.Sku.Name], Candidate: c}
@@ -89,8 +92,8 @@ func (s *Service) Explain(ctx context.Context, machineID string, first int) ([]E
 
 // Compare compares a machine with a SKU, at the SKU's own schema version; nil
 // before the machine's first inventory.
-func (s *Service) Compare(m *ent.Machine, row *ent.Sku) (*fleet.Comparison, error) {
-	return s.compare(m, row)
+func (s *Service) Compare(ctx context.Context, m *ent.Machine, row *ent.Sku) (*fleet.Comparison, error) {
+	return s.compare(ctx, m, row)
 }
 
 // Affected is the machines that a change concerns: how many, and the ids of the
@@ -134,7 +137,11 @@ func (s *Service) PreviewReplace(ctx context.Context, skuID string, components f
 	if err != nil {
 		return Preview{}, err
 	}
-	if duplicate, found := s.matcher.Duplicate(after, describedAll(others)); found {
+	duplicate, found, err := s.matcher.Duplicate(ctx, after, describedAll(others))
+	if err != nil {
+		return Preview{}, err
+	}
+	if found {
 		for _, other := range others {
 			if other.Name == duplicate.Name {
 				preview.DuplicateOf = other.ID
@@ -146,11 +153,11 @@ func (s *Service) PreviewReplace(ctx context.Context, skuID string, components f
 		if err != nil || hw == nil {
 			return err
 		}
-		was, err := s.matcher.Compare(hw, before)
+		was, err := s.matcher.Compare(ctx, hw, before)
 		if err != nil {
 			return err
 		}
-		will, err := s.matcher.Compare(hw, after)
+		will, err := s.matcher.Compare(ctx, hw, after)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func (s *Service) verify(ctx context.Context, tx *ent.Client, m *ent.Machine, ch
 	if err != nil {
 		return err
 	}
-	comparison, err := s.compare(m, row)
+	comparison, err := s.compare(ctx, m, row)
 	if err != nil || comparison == nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *Service) matches(ctx context.Context, tx *ent.Client, m *ent.Machine) (
 	}
 	matching := candidates[:0]
 	for _, row := range candidates {
-		comparison, err := s.matcher.Compare(hw, described(row))
+		comparison, err := s.matcher.Compare(ctx, hw, described(row))
 		if err != nil {
 			return nil, err
 		}
@@ -141,12 +141,12 @@ func (s *Service) matches(ctx context.Context, tx *ent.Client, m *ent.Machine) (
 }
 
 // compare compares a machine with a SKU; nil before its first inventory.
-func (s *Service) compare(m *ent.Machine, row *ent.Sku) (*fleet.Comparison, error) {
+func (s *Service) compare(ctx context.Context, m *ent.Machine, row *ent.Sku) (*fleet.Comparison, error) {
 	hw, err := hardware(m)
 	if err != nil || hw == nil {
 		return nil, err
 	}
-	comparison, err := s.matcher.Compare(hw, described(row))
+	comparison, err := s.matcher.Compare(ctx, hw, described(row))
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type Service struct {
 }
 
 // New returns the service on client, with now as its clock and limits on what a
-// SKU may hold.
+// SKU may hold, of which zero is the default.
 func New(client *ent.Client, now func() time.Time, limits sku.Limits) *Service {
 	return &Service{client: client, now: now, limits: limits, matcher: sku.NewMatcher(limits)}
 }

@@ -1,6 +1,9 @@
 package sku
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // An assignment places drives in the slots of groups, one slot a drive. A group
 // is one node with a capacity, so a count of 1024 costs no more than a count of 1.
@@ -36,8 +39,10 @@ func (e *edges) of(d int32) []int32 { return e.to[e.at[d]:e.at[d+1]] }
 
 const nowhere = int32(-1)
 
-// newAssignment works out which drive may go where. No drive has a place yet.
-func newAssignment(drives []drive, groups []group) *assignment {
+// newAssignment works out which drive may go where. No drive has a place yet. This is
+// what takes time: it stops when ctx ends, and what follows from it is then void,
+// which the exported functions see to.
+func newAssignment(ctx context.Context, drives []drive, groups []group) *assignment {
 	d, g := len(drives), len(groups)
 	numbers := make([]int32, 2*d+g)
 	a := &assignment{
@@ -60,7 +65,9 @@ func newAssignment(drives []drive, groups []group) *assignment {
 		a.capacity[i], a.first[i] = groups[i].slots(), nowhere
 	}
 	for i := range drives {
-		a.connect(&drives[i], groups)
+		if ctx.Err() == nil {
+			a.connect(&drives[i], groups)
+		}
 		a.eligible.at = append(a.eligible.at, int32(len(a.eligible.to)))
 		a.faulty.at = append(a.faulty.at, int32(len(a.faulty.to)))
 	}

@@ -60,7 +60,7 @@ func BenchmarkMatch(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for m := range 10_000 {
-					if hits := index.Match(sku.NewMachine(inventories[m%kinds], nil)); len(hits) != 1 {
+					if hits, err := index.Match(b.Context(), sku.NewMachine(inventories[m%kinds], nil)); err != nil || len(hits) != 1 {
 						b.Fatal("one hit expected", len(hits))
 					}
 				}
@@ -85,7 +85,7 @@ func BenchmarkCompare(b *testing.B) {
 	machine := sku.NewMachine(inventory, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		if c, err := matcher.Compare(machine, expected); err != nil || !c.Match {
+		if c, err := matcher.Compare(b.Context(), machine, expected); err != nil || !c.Match {
 			b.Fatal(err, c)
 		}
 	}
@@ -99,7 +99,7 @@ func BenchmarkExplain(b *testing.B) {
 	inventory.NvmeDevices = inventory.NvmeDevices[1:]
 	for b.Loop() {
 		machine := sku.NewMachine(inventory, nil)
-		if got := index.Explain(machine, 3); got[0].Distance != 1 || got[0].Sku.Name != "sku00077" {
+		if got, err := index.Explain(b.Context(), machine, 3); err != nil || got[0].Distance != 1 || got[0].Sku.Name != "sku00077" {
 			b.Fatal(got[0])
 		}
 	}
@@ -124,7 +124,7 @@ func BenchmarkLargeAssignment(b *testing.B) {
 	machine := sku.NewMachine(inventory, nil)
 	expected := sku.Sku{SchemaVersion: 5, Components: components}
 	for b.Loop() {
-		if _, err := matcher.Compare(machine, expected); err != nil {
+		if _, err := matcher.Compare(b.Context(), machine, expected); err != nil {
 			b.Fatal(err)
 		}
 	}

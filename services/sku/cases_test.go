@@ -64,7 +64,7 @@ func TestCompareGivesTheExpectedDifferences(t *testing.T) {
 	for _, c := range readCases[compareCase](t, "compare.json") {
 		t.Run(c.ID, func(t *testing.T) {
 			t.Parallel()
-			got, err := matcher.CompareComponents(parseOne(t, c.Actual).Components, parseOne(t, c.Expected))
+			got, err := matcher.CompareComponents(t.Context(), parseOne(t, c.Actual).Components, parseOne(t, c.Expected))
 			require.NoError(t, err)
 			require.Equal(t, c.Match, got.Match)
 			require.Equal(t, c.Components, components(got))
@@ -109,7 +109,7 @@ func TestGenerateGivesTheExpectedComponents(t *testing.T) {
 			require.Equal(t, want, got)
 
 			comparison, err := sku.NewMatcher(sku.DefaultLimits()).
-				Compare(sku.NewMachine(inventory, ports), sku.Sku{SchemaVersion: c.Version, Components: got})
+				Compare(t.Context(), sku.NewMachine(inventory, ports), sku.Sku{SchemaVersion: c.Version, Components: got})
 			require.NoError(t, err)
 			require.True(t, comparison.Match, comparison.Mismatches)
 		})
@@ -132,7 +132,7 @@ func TestDuplicateFindsTheSameHardwareOnly(t *testing.T) {
 			for _, e := range c.Existing {
 				existing = append(existing, parseOne(t, e))
 			}
-			err := matcher.CheckDuplicate(parseOne(t, c.Candidate), existing)
+			err := matcher.CheckDuplicate(t.Context(), parseOne(t, c.Candidate), existing)
 			if !c.Same {
 				require.NoError(t, err)
 				return

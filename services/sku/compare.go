@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ func (r *report) missingLast(start int) {
 
 // compare reports every difference between a machine and a SKU, component by
 // component in reporting order.
-func (e *expectation) compare(actual *hardware, drives []drive) fleet.Comparison {
+func (e *expectation) compare(ctx context.Context, actual *hardware, drives []drive) fleet.Comparison {
 	r := &report{Comparison: fleet.Comparison{Mismatches: []fleet.Mismatch{}}}
 	steps := []struct {
 		component fleet.Component
@@ -47,7 +48,7 @@ func (e *expectation) compare(actual *hardware, drives []drive) fleet.Comparison
 		{fleet.ComponentMemory, func() { r.compareMemory(e.memory, actual.memory) }},
 		{fleet.ComponentStorage, func() {
 			if e.located() {
-				r.compareDrives(e.groups, drives)
+				r.compareDrives(ctx, e.groups, drives)
 			} else {
 				r.compareModels(e.models, actual.models)
 			}

@@ -11,7 +11,7 @@ import (
 
 func compareV(t *testing.T, version int, actual, expected fleet.SkuComponents) fleet.Comparison {
 	t.Helper()
-	got, err := sku.NewMatcher(sku.DefaultLimits()).CompareComponents(actual, sku.Sku{SchemaVersion: version, Components: expected})
+	got, err := sku.NewMatcher(sku.DefaultLimits()).CompareComponents(t.Context(), actual, sku.Sku{SchemaVersion: version, Components: expected})
 	require.NoError(t, err)
 	return got
 }
@@ -111,8 +111,10 @@ func TestUnknownVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	matcher := sku.NewMatcher(sku.DefaultLimits())
 	for _, version := range []int{-1, 6} {
-		_, err := matcher.Compare(sku.NewMachine(fleet.Inventory{}, nil), sku.Sku{SchemaVersion: version})
+		_, err := matcher.Compare(t.Context(), sku.NewMachine(fleet.Inventory{}, nil), sku.Sku{SchemaVersion: version})
 		requireRefused(t, err, "schemaVersion", "SCHEMA_VERSION_UNSUPPORTED", "no longer supported")
-		require.Empty(t, matcher.NewIndex([]sku.Sku{{SchemaVersion: version}}).Match(sku.NewMachine(fleet.Inventory{}, nil)))
+		hits, err := matcher.NewIndex([]sku.Sku{{SchemaVersion: version}}).Match(t.Context(), sku.NewMachine(fleet.Inventory{}, nil))
+		require.NoError(t, err)
+		require.Empty(t, hits)
 	}
 }

@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"context"
 	"fmt"
 	"regexp/syntax"
 	"slices"
@@ -16,26 +17,26 @@ import (
 // candidate that accepts other drives than the existing SKU is none.
 //
 // The caller leaves out the SKU that is being replaced. Existing SKUs of a version
-// that does not exist are no duplicates.
-func (m *Matcher) Duplicate(candidate Sku, existing []Sku) (duplicate Sku, found bool) {
+// that does not exist are no duplicates. The error is that of ctx.
+func (m *Matcher) Duplicate(ctx context.Context, candidate Sku, existing []Sku) (duplicate Sku, found bool, err error) {
 	key := Key(candidate.Components)
 	for _, s := range existing {
 		if found && s.Name >= duplicate.Name || !Supported(s.SchemaVersion) || Key(s.Components) != key {
 			continue
 		}
-		if m.sameHardware(candidate, s) {
+		if m.sameHardware(ctx, candidate, s) {
 			duplicate, found = s, true
 		}
 	}
-	return duplicate, found
+	return duplicate, found, ctx.Err()
 }
 
 // CheckDuplicate refuses a candidate that Duplicate finds a SKU for:
 // ALREADY_EXISTS, with the id and the schema version of that SKU in the details.
-func (m *Matcher) CheckDuplicate(candidate Sku, existing []Sku) error {
-	duplicate, found := m.Duplicate(candidate, existing)
-	if !found {
-		return nil
+func (m *Matcher) CheckDuplicate(ctx context.Context, candidate Sku, existing []Sku) error {
+	duplicate, found, err := m.Duplicate(ctx, candidate, existing)
+	if err != nil || !found {
+		return err
 	}
 	message := "Specified SKU matches SKU with ID: " + duplicate.Name
 	if duplicate.SchemaVersion < candidate.SchemaVersion {
@@ -47,7 +48,7 @@ func (m *Matcher) CheckDuplicate(candidate Sku, existing []Sku) error {
 
 // sameHardware compares the candidate as a machine with an existing SKU of a
 // supported version.
-func (m *Matcher) sameHardware(candidate, existing Sku) bool {
+func (m *Matcher) sameHardware(ctx context.Context, candidate, existing Sku) bool {
 	actual := candidate.Components
 	if existing.SchemaVersion >= versionLocation {
 		drives, concrete := concreteDrives(actual.Storage)
@@ -60,7 +61,7 @@ func (m *Matcher) sameHardware(candidate, existing Sku) bool {
 			return false
 		}
 	}
-	comparison, err := m.CompareComponents(actual, existing)
+	comparison, err := m.CompareComponents(ctx, actual, existing)
 	return err == nil && comparison.Match
 }
 

@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,22 +36,22 @@ func (l label) String() string     { return string(l) }
 func (f labelFunc) String() string { return f() }
 
 // distance is the number of parts that the edits concern; 0 for a match.
-func (e *expectation) distance(v *view) int {
+func (e *expectation) distance(ctx context.Context, v *view) int {
 	ed := &editor{}
-	ed.run(e, v)
+	ed.run(ctx, e, v)
 	return ed.distance
 }
 
 // edits returns the changes to hardware, in reporting order; none for a match.
-func (e *expectation) edits(v *view) []fleet.Edit {
+func (e *expectation) edits(ctx context.Context, v *view) []fleet.Edit {
 	ed := &editor{spell: true, edits: []fleet.Edit{}}
-	ed.run(e, v)
+	ed.run(ctx, e, v)
 	return ed.edits
 }
 
 // run goes through the components. Parts of one component are exchanged before any
 // is added or removed, which makes the number of parts concerned the smallest.
-func (ed *editor) run(e *expectation, v *view) {
+func (ed *editor) run(ctx context.Context, e *expectation, v *view) {
 	ed.at(fleet.ComponentChassis, "chassis")
 	if e.chassis != v.chassis {
 		ed.add(fleet.EditReplace, 1, chassisLabel(v.chassis), chassisLabel(e.chassis))
@@ -65,7 +66,7 @@ func (ed *editor) run(e *expectation, v *view) {
 	ed.exchange(differences(e.memory, v.memory, compareMemoryTotals, func(t *memoryTotal) part { return part{t, t.count} }))
 	ed.at(fleet.ComponentStorage, "storage drive")
 	if e.located() {
-		ed.drives(e.groups, v.drives)
+		ed.drives(ctx, e.groups, v.drives)
 	} else {
 		ed.exchange(differences(e.models, v.models, compareModelTotals, func(t *modelTotal) part { return part{t, t.count} }))
 	}

@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"context"
 	"slices"
 
 	"fleetgraph/fleet"
@@ -9,8 +10,8 @@ import (
 // drives exchanges the drives that a largest assignment without size faults leaves
 // over for those that it lacks, first those of the right location and the wrong
 // size. Patterns that then find no drive take one move each.
-func (ed *editor) drives(groups []group, drives []drive) {
-	a := newAssignment(drives, groups)
+func (ed *editor) drives(ctx context.Context, groups []group, drives []drive) {
+	a := newAssignment(ctx, drives, groups)
 	a.placeEligible()
 	if a.complete() {
 		return

@@ -2,6 +2,7 @@ package sku
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sort"
 	"strings"
@@ -21,18 +22,18 @@ type Candidate struct {
 // Explain returns the first SKUs that are nearest to the machine: by distance,
 // then by name. Preparing skus costs time in proportion to their number; an Index
 // does it once.
-func (m *Matcher) Explain(machine *Machine, skus []Sku, first int) []Candidate {
-	return m.NewIndex(skus).Explain(machine, first)
+func (m *Matcher) Explain(ctx context.Context, machine *Machine, skus []Sku, first int) ([]Candidate, error) {
+	return m.NewIndex(skus).Explain(ctx, machine, first)
 }
 
 // Explain returns the first SKUs that are nearest to the machine: by distance,
 // then by name. SKUs are looked at in the order of a lower bound of their distance,
 // which totals alone give, and only as long as one may still be nearer than what
-// has been found.
-func (x *Index) Explain(machine *Machine, first int) []Candidate {
+// has been found. The error is that of ctx.
+func (x *Index) Explain(ctx context.Context, machine *Machine, first int) ([]Candidate, error) {
 	first = min(first, len(x.expectations))
 	if first <= 0 {
-		return []Candidate{}
+		return []Candidate{}, nil
 	}
 	type bounded struct{ distance, sku int }
 	order := make([]bounded, len(x.expectations))
@@ -49,11 +50,14 @@ func (x *Index) Explain(machine *Machine, first int) []Candidate {
 	}
 	nearest := make([]ranked, 0, first+1)
 	for _, o := range order {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if len(nearest) == first && o.distance > nearest[first-1].distance {
 			break
 		}
 		e := x.expectations[o.sku]
-		r := ranked{e.distance(machine.at(e.sku.SchemaVersion)), e}
+		r := ranked{e.distance(ctx, machine.at(e.sku.SchemaVersion)), e}
 		at := sort.Search(len(nearest), func(i int) bool {
 			n := nearest[i]
 			return cmp.Or(cmp.Compare(n.distance, r.distance), strings.Compare(n.sku.Name, e.sku.Name)) > 0
@@ -67,10 +71,10 @@ func (x *Index) Explain(machine *Machine, first int) []Candidate {
 	for _, n := range nearest {
 		v := machine.at(n.sku.SchemaVersion)
 		candidates = append(candidates, Candidate{
-			Sku: n.sku, Comparison: n.compare(v.hardware, v.drives), Edits: n.edits(v), Distance: n.distance,
+			Sku: n.sku, Comparison: n.compare(ctx, v.hardware, v.drives), Edits: n.edits(ctx, v), Distance: n.distance,
 		})
 	}
-	return candidates
+	return candidates, ctx.Err()
 }
 
 // lowerBound is a number of parts that no set of edits can stay below: whatever

@@ -24,7 +24,8 @@ func TestPulledDriveIsOneEdit(t *testing.T) {
 		pulled := inventory
 		pulled.NvmeDevices = slices.Clone(inventory.NvmeDevices[:8])
 		pulled.BlockDevices = slices.Clone(inventory.BlockDevices[:8])
-		got := matcher.Explain(sku.NewMachine(pulled, nil), skus, 5)
+		got, err := matcher.Explain(t.Context(), sku.NewMachine(pulled, nil), skus, 5)
+		require.NoError(t, err)
 		require.Len(t, got, 2)
 		require.Equal(t, "own", got[0].Sku.Name)
 		require.Equal(t, 1, got[0].Distance)
@@ -53,7 +54,8 @@ func TestEditsNameWhatToExchange(t *testing.T) {
 	components.Tpm = nil
 	components.Storage[0].MinSizeMb = new(*components.Storage[0].MinSizeMb + 1)
 	components.Storage[0].MaxSizeMb = components.Storage[0].MinSizeMb
-	got := sku.NewMatcher(sku.DefaultLimits()).Explain(sku.NewMachine(inventory, nil), []sku.Sku{{SchemaVersion: 5, Components: components}}, 1)
+	got, err := sku.NewMatcher(sku.DefaultLimits()).Explain(t.Context(), sku.NewMachine(inventory, nil), []sku.Sku{{SchemaVersion: 5, Components: components}}, 1)
+	require.NoError(t, err)
 	texts := []string{}
 	for _, e := range got[0].Edits {
 		texts = append(texts, e.Message)
@@ -89,8 +91,9 @@ func TestDuplicateOfGroups(t *testing.T) {
 		{"drive at another location", []fleet.StorageGroup{group(1, 5, 5, a)}, []fleet.StorageGroup{group(1, 5, 5, b)}, false},
 		{"broad pattern of one size", []fleet.StorageGroup{group(1, 5, 5, "/nvme")}, []fleet.StorageGroup{group(1, 5, 5, a)}, false},
 	} {
-		_, found := matcher.Duplicate(sku.Sku{Name: "c", SchemaVersion: 5, Components: fleet.SkuComponents{Storage: c.candidate}},
+		_, found, err := matcher.Duplicate(t.Context(), sku.Sku{Name: "c", SchemaVersion: 5, Components: fleet.SkuComponents{Storage: c.candidate}},
 			[]sku.Sku{{Name: "e", SchemaVersion: 5, Components: fleet.SkuComponents{Storage: c.existing}}})
+		require.NoError(t, err)
 		require.Equal(t, c.same, found, c.name)
 	}
 }

@@ -87,14 +87,17 @@ func exercise(t *testing.T, matcher *sku.Matcher, inventory fleet.Inventory, s s
 		require.True(t, ok)
 	}
 	machine := sku.NewMachine(inventory, nil)
-	got, err := matcher.Compare(machine, s)
+	got, err := matcher.Compare(t.Context(), machine, s)
 	if err != nil {
 		require.False(t, sku.Supported(s.SchemaVersion))
 		return
 	}
 	index := matcher.NewIndex([]sku.Sku{s})
-	require.Equal(t, got.Match, len(index.Match(machine)) == 1)
-	explained := index.Explain(machine, 1)
+	hits, err := index.Match(t.Context(), machine)
+	require.NoError(t, err)
+	require.Equal(t, got.Match, len(hits) == 1)
+	explained, err := index.Explain(t.Context(), machine, 1)
+	require.NoError(t, err)
 	require.Equal(t, got.Match, explained[0].Distance == 0)
-	_ = matcher.CheckDuplicate(s, []sku.Sku{s})
+	_ = matcher.CheckDuplicate(t.Context(), s, []sku.Sku{s})
 }

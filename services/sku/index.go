@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -48,8 +49,8 @@ func (m *Matcher) NewIndex(skus []Sku) *Index {
 }
 
 // Match returns the SKUs that the machine matches, each at its own schema
-// version, by name.
-func (x *Index) Match(machine *Machine) []Hit {
+// version, by name. The error is that of ctx.
+func (x *Index) Match(ctx context.Context, machine *Machine) ([]Hit, error) {
 	var found []int32
 	for version, present := range x.versions {
 		if !present {
@@ -62,7 +63,7 @@ func (x *Index) Match(machine *Machine) []Hit {
 		}
 		for _, bucket := range [][]int32{x.open[string(v.digest)], x.exact[string(v.sized)]} {
 			for _, i := range bucket {
-				if x.expectations[i].accepts(v) {
+				if x.expectations[i].accepts(ctx, v) {
 					found = append(found, i)
 				}
 			}
@@ -75,7 +76,7 @@ func (x *Index) Match(machine *Machine) []Hit {
 		v := machine.at(e.sku.SchemaVersion)
 		hits = append(hits, Hit{Sku: e.sku, Notes: e.notes(v)})
 	}
-	return hits
+	return hits, ctx.Err()
 }
 
 // exactSizes returns the size of every drive that the groups claim, where each

@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"context"
 	"slices"
 
 	"fleetgraph/fleet"
@@ -72,10 +73,10 @@ type Matcher struct {
 	patterns *patternCache
 }
 
-// NewMatcher returns a Matcher. A pattern beyond the limits is treated as one that
+// NewMatcher returns a Matcher; a limit of zero is the default. A pattern beyond the limits is treated as one that
 // does not compile: it matches nothing and the comparison says so.
 func NewMatcher(limits Limits) *Matcher {
-	return &Matcher{patterns: newPatternCache(limits)}
+	return &Matcher{patterns: newPatternCache(limits.orDefault())}
 }
 
 func (m *Matcher) expect(s Sku) (*expectation, error) {
@@ -94,32 +95,33 @@ func (m *Matcher) expect(s Sku) (*expectation, error) {
 // architecture; sockets and threads by CPU model; number and memory by GPU model;
 // memory modules by type and size; InfiniBand ports by vendor and model with the
 // set of inactive ones. Storage depends on the version, the TPM counts from
-// version 4. The error is INVALID_ARGUMENT for a version that does not exist.
-func (m *Matcher) Compare(machine *Machine, expected Sku) (fleet.Comparison, error) {
+// version 4. The error is INVALID_ARGUMENT for a version that does not exist, or
+// that of ctx.
+func (m *Matcher) Compare(ctx context.Context, machine *Machine, expected Sku) (fleet.Comparison, error) {
 	e, err := m.expect(expected)
 	if err != nil {
 		return fleet.Comparison{}, err
 	}
 	v := machine.at(expected.SchemaVersion)
-	return e.compare(v.hardware, v.drives), nil
+	return e.compare(ctx, v.hardware, v.drives), ctx.Err()
 }
 
 // CompareComponents compares two component sets, such as two SKU files. Of the
 // actual one, every storage entry is one drive to a version 5 SKU: its first
 // pattern is its location and its lower bound its size. The error is as for
 // Compare.
-func (m *Matcher) CompareComponents(actual fleet.SkuComponents, expected Sku) (fleet.Comparison, error) {
+func (m *Matcher) CompareComponents(ctx context.Context, actual fleet.SkuComponents, expected Sku) (fleet.Comparison, error) {
 	e, err := m.expect(expected)
 	if err != nil {
 		return fleet.Comparison{}, err
 	}
 	v := viewOf(actual, expected.SchemaVersion)
-	return e.compare(v.hardware, v.drives), nil
+	return e.compare(ctx, v.hardware, v.drives), ctx.Err()
 }
 
 // accepts tells whether the machine matches, given that its fingerprint is the
 // SKU's: what is left are the figures that need not be equal.
-func (e *expectation) accepts(v *view) bool {
+func (e *expectation) accepts(ctx context.Context, v *view) bool {
 	for i := range e.gpus {
 		if faults, _ := compareGpuMemory(e.gpus[i].memory, v.gpus[i].memory); len(faults) > 0 {
 			return false
@@ -128,7 +130,7 @@ func (e *expectation) accepts(v *view) bool {
 	if !e.located() {
 		return slices.Equal(e.models, v.models)
 	}
-	a := newAssignment(v.drives, e.groups)
+	a := newAssignment(ctx, v.drives, e.groups)
 	a.placeEligible()
 	return a.complete()
 }

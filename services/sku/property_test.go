@@ -160,7 +160,7 @@ func TestComparisonAgreesWithExhaustion(t *testing.T) {
 		for i := range skus {
 			s := r.sku(inventory, ports, fmt.Sprint("sku", i))
 			skus[i] = s
-			got, err := matcher.Compare(machine, s)
+			got, err := matcher.Compare(t.Context(), machine, s)
 			require.NoError(t, err)
 			if match := judge(inventory, ports, s.Components, s.SchemaVersion); match != got.Match {
 				require.Failf(t, "verdict", "oracle says %v\nmachine %+v\nports %v\nsku %+v\n%+v", match, inventory, ports, s, got.Mismatches)
@@ -178,7 +178,7 @@ func TestComparisonAgreesWithExhaustion(t *testing.T) {
 			}
 			other := s
 			other.Components = r.shuffleComponents(s.Components)
-			again, err := matcher.Compare(sku.NewMachine(r.shuffleInventory(inventory), shuffled(r, ports)), other)
+			again, err := matcher.Compare(t.Context(), sku.NewMachine(r.shuffleInventory(inventory), shuffled(r, ports)), other)
 			require.NoError(t, err)
 			require.Equal(t, got, again)
 		}
@@ -214,11 +214,14 @@ func requireSearch(t *testing.T, matcher *sku.Matcher, machine *sku.Machine, sku
 	t.Helper()
 	index := matcher.NewIndex(skus)
 	got := []string{}
-	for _, hit := range index.Match(machine) {
+	hits, err := index.Match(t.Context(), machine)
+	require.NoError(t, err)
+	for _, hit := range hits {
 		got = append(got, hit.Sku.Name)
 	}
 	require.Equal(t, want, got)
-	all := index.Explain(machine, len(skus))
+	all, err := index.Explain(t.Context(), machine, len(skus))
+	require.NoError(t, err)
 	require.Len(t, all, len(skus))
 	for i, c := range all {
 		require.Equal(t, c.Comparison.Match, c.Distance == 0)
@@ -228,7 +231,9 @@ func requireSearch(t *testing.T, matcher *sku.Matcher, machine *sku.Machine, sku
 			require.True(t, before.Distance < c.Distance || before.Distance == c.Distance && strings.Compare(before.Sku.Name, c.Sku.Name) < 0)
 		}
 	}
-	require.Equal(t, all[:2], index.Explain(machine, 2))
+	two, err := index.Explain(t.Context(), machine, 2)
+	require.NoError(t, err)
+	require.Equal(t, all[:2], two)
 }
 
 // TestDriveEditsAreTheFewest checks the number of drives to exchange against the
@@ -242,7 +247,8 @@ func TestDriveEditsAreTheFewest(t *testing.T) {
 		c, err := sku.Generate(inventory, ports, 5)
 		require.NoError(t, err)
 		c.Storage = r.groups()
-		explained := matcher.Explain(sku.NewMachine(inventory, ports), []sku.Sku{{Name: "s", SchemaVersion: 5, Components: c}}, 1)
+		explained, err := matcher.Explain(t.Context(), sku.NewMachine(inventory, ports), []sku.Sku{{Name: "s", SchemaVersion: 5, Components: c}}, 1)
+		require.NoError(t, err)
 		require.Len(t, explained, 1)
 		exchanged := 0
 		for _, e := range explained[0].Edits {

@@ -14,7 +14,7 @@ import (
 type drive struct {
 	model    string
 	location string
-	plain    bool // the location is plain ASCII
+	ascii    bool // see plainASCII
 	size     *int64
 }
 
@@ -28,7 +28,7 @@ func drivesOf(entries []fleet.StorageGroup) []drive {
 		d := drive{model: e.Model, size: e.MinSizeMb}
 		if len(e.PciPatterns) > 0 {
 			d.location = e.PciPatterns[0]
-			d.plain = plainASCII(d.location)
+			d.ascii = plainASCII(d.location)
 		}
 		drives = append(drives, d)
 	}

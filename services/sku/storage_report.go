@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,8 +21,8 @@ const controllerHint = "the pattern ends in a controller name, which the recorde
 // compareDrives reports how the drives depart from the groups of a version 5 SKU,
 // in this order: patterns that are invalid or found nothing, groups that are
 // short, drives of the wrong size, drives without a place.
-func (r *report) compareDrives(groups []group, drives []drive) {
-	a := newAssignment(drives, groups)
+func (r *report) compareDrives(ctx context.Context, groups []group, drives []drive) {
+	a := newAssignment(ctx, drives, groups)
 	a.placeEligible()
 	if a.complete() {
 		return

@@ -2,7 +2,6 @@ package sku
 
 import (
 	"fmt"
-	"strings"
 
 	"fleetgraph/fleet"
 )
@@ -10,7 +9,7 @@ import (
 // storage checks the storage entries (the guide, Storage Drive Locations, for
 // patterns and bounds).
 func (v *validator) storage(groups []fleet.StorageGroup, version int) {
-	patterns, program := 0, 0
+	patterns, steps := 0, 0
 	for i, g := range groups {
 		if v.err != nil {
 			return
@@ -21,11 +20,12 @@ func (v *validator) storage(groups []fleet.StorageGroup, version int) {
 			return
 		}
 		for j, text := range g.PciPatterns {
-			program += v.pattern(fmt.Sprintf("%s.pciPatterns.%d", at, j), text)
+			steps += v.pattern(fmt.Sprintf("%s.pciPatterns.%d", at, j), text)
 		}
-		if program > v.limits.ProgramPerSku {
+		if steps > v.limits.StepsPerSku {
 			v.refuse(at+".pciPatterns", "PATTERN_TOO_COSTLY",
-				"the PCI patterns compile to more than %d instructions", v.limits.ProgramPerSku)
+				"the PCI patterns of the SKU take %d steps, more than %d: %d for an instruction of a regular expression, 1 for a plain character",
+				steps, v.limits.StepsPerSku, instructionSteps)
 		}
 		v.bounds(at, g, version)
 		v.text(at+".model", g.Model)
@@ -36,7 +36,7 @@ func (v *validator) storage(groups []fleet.StorageGroup, version int) {
 	}
 }
 
-// pattern checks one pattern and returns the size of its program.
+// pattern checks one pattern and returns its steps.
 func (v *validator) pattern(field, text string) int {
 	if v.err != nil {
 		return 0
@@ -47,10 +47,10 @@ func (v *validator) pattern(field, text string) int {
 	}
 	p := compilePattern(text, v.limits)
 	if p.fault != nil {
-		v.refuse(field, "PATTERN_INVALID", "invalid storage PCI pattern %s: %v", quoted(text), p.fault)
+		v.refuse(field, "PATTERN_INVALID", "invalid storage PCI pattern %s: %v", fleet.Quoted(text), p.fault)
 	}
 	v.text(field, text)
-	return p.size
+	return p.steps
 }
 
 func (v *validator) bounds(at string, g fleet.StorageGroup, version int) {
@@ -69,14 +69,4 @@ func (v *validator) bounds(at string, g fleet.StorageGroup, version int) {
 	if high != nil {
 		v.number(at+".maxSizeMb", *high, maxSizeMb)
 	}
-}
-
-// quoted puts a pattern between quotation marks as it stands: escaping it would
-// double its backslashes. Long ones are cut.
-func quoted(text string) string {
-	const shown = 200
-	if len(text) > shown {
-		text = strings.ToValidUTF8(text[:shown], "") + "…"
-	}
-	return `"` + text + `"`
 }

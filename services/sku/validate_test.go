@@ -56,7 +56,7 @@ func TestValidateRefusesWhatCannotBeCompared(t *testing.T) {
 		{"long pattern", func(c *fleet.SkuComponents) { c.Storage[0].PciPatterns[0] = strings.Repeat("a", 1025) }, "components.storage.0.pciPatterns.0", "PATTERN_INVALID", "1025 bytes long"},
 		{"large program", func(c *fleet.SkuComponents) { c.Storage[0].PciPatterns[0] = "(ab){999}" }, "components.storage.0.pciPatterns.0", "PATTERN_INVALID", "instructions"},
 		{"many large programs", func(c *fleet.SkuComponents) {
-			c.Storage[0].PciPatterns = slicesRepeat("(ab){200}", 150)
+			c.Storage[0].PciPatterns = slicesRepeat("(ab){50}", 150)
 		}, "components.storage.0.pciPatterns", "PATTERN_TOO_COSTLY", ""},
 		{"too many patterns", func(c *fleet.SkuComponents) { c.Storage[0].PciPatterns = slicesRepeat("a", 1025) }, "components.storage.0.pciPatterns", "PATTERNS_TOO_MANY", ""},
 		{"bounds the wrong way round", func(c *fleet.SkuComponents) {
@@ -133,14 +133,4 @@ func TestPatternsOfAnotherDialectAreRefusedWithTheirPosition(t *testing.T) {
 		c.Storage[0].PciPatterns = []string{pattern}
 		require.NoError(t, sku.Validate(c, 5, sku.DefaultLimits()), pattern)
 	}
-}
-
-func TestNamesAreFreeTextWithinReason(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"dell.r750.gpu.1", "PowerEdge R750 1xGPU 1xIB", "a/b.json", strings.Repeat("é", 256)} {
-		require.NoError(t, sku.ValidateName(name))
-	}
-	requireRefused(t, sku.ValidateName(" "), "name", "SKU_NAME_EMPTY", "SKU ID must not be empty")
-	requireRefused(t, sku.ValidateName(strings.Repeat("a", 257)), "name", "SKU_NAME_TOO_LONG", "256")
-	requireRefused(t, sku.ValidateName("a\x00"), "name", "SKU_NAME_INVALID", "")
 }
