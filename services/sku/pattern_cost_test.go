@@ -24,8 +24,8 @@ func demanding(patterns []string) fleet.SkuComponents {
 
 // crowded is a machine with as many drives and as long locations as an inventory
 // may have, of characters that a hostile pattern has to try in every way.
-func crowded(t testing.TB) *sku.Machine {
-	t.Helper()
+func crowded(tb testing.TB) *sku.Machine {
+	tb.Helper()
 	inventory := fleet.Inventory{MachineType: "x86_64", DmiData: &fleet.DmiData{SysVendor: "v", ProductName: "m"}}
 	for i := range 1024 {
 		path := strings.Repeat("x", fleet.MaxPciPathLength-6) + fmt.Sprintf("/%04d", i)
