@@ -71,3 +71,12 @@ func TestASiteBoundAdminEditsItsSite(t *testing.T) {
 	fault := h.refused(t, h.siteAdmin, updateSite, variables{"input": variables{"siteId": h.here.id, "name": "there"}})
 	require.Equal(t, "SITE_NAME_TAKEN", fault.Extensions.Reason)
 }
+
+func TestMessagesAreForPeople(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	fault := b.refused(t, b.admin, `mutation { deleteSku(input: {skuId: {}}) { deletedSkuId } }`, nil)
+	require.Equal(t, []string{"INVALID_ARGUMENT", "skuId", "an ID is a string, not an object"}, []string{fault.Extensions.Code, fault.Extensions.Field, fault.Message})
+	fault = b.refused(t, b.admin, `query A { viewer { name } } query B { viewer { name } }`, nil)
+	require.Equal(t, []string{"INVALID_ARGUMENT", "the document has several operations: say which one in operationName"}, []string{fault.Extensions.Code, fault.Message})
+}

@@ -11,6 +11,10 @@ import (
 	"fleetgraph/fleet"
 )
 
+// unnamedOperation is what gqlgen says of a document of several operations where the
+// request names none.
+const unnamedOperation = "operation  not found"
+
 // maxRefusals bounds how many faults of one document are told: a document of
 // nothing but faults has thousands.
 const maxRefusals = 20
@@ -47,6 +51,9 @@ func refuse(inputs *documentInputs, err *gqlerror.Error) *gqlerror.Error {
 		return err
 	}
 	message := lowerFirst(strings.TrimSuffix(err.Message, "."))
+	if err.Message == unnamedOperation {
+		message = "the document has several operations: say which one in operationName"
+	}
 	refusal := fleet.Invalid("", errcode.ValidationFailed, "%s", message)
 	switch {
 	case strings.HasPrefix(err.Message, tokenLimitMessage):

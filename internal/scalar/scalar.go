@@ -1,5 +1,5 @@
-// Package scalar reads and writes the graph's scalars: Time, Long, Duration and
-// JSON. A value read from a literal and the same value read from a variable are
+// Package scalar reads and writes the graph's scalars: ID, Time, Long, Duration
+// and JSON. A value read from a literal and the same value read from a variable are
 // accepted or refused alike.
 package scalar
 
@@ -37,6 +37,23 @@ func UnmarshalTime(v any) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 time", s)
 	}
 	return t.UTC(), nil
+}
+
+// MarshalID writes id.
+func MarshalID(id string) graphql.Marshaler { return graphql.MarshalString(id) }
+
+// UnmarshalID reads a string, or an integer as its digits.
+func UnmarshalID(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case json.Number:
+		return v.String(), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	default:
+		return "", fmt.Errorf("an ID is a string, not %s", kindOf(v))
+	}
 }
 
 // MarshalLong writes n.

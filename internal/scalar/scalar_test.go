@@ -46,6 +46,21 @@ func TestALongIsAcceptedAndRefusedAlikeByLiteralAndByVariable(t *testing.T) {
 	}
 }
 
+func TestAnIDIsText(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{"7", json.Number("7"), int64(7)} {
+		id, err := scalar.UnmarshalID(v)
+		require.NoError(t, err)
+		require.Equal(t, `"7"`, written(scalar.MarshalID(id)))
+	}
+	for v, kind := range map[any]string{nil: "null", true: "a boolean", 1.5: "a number"} {
+		_, err := scalar.UnmarshalID(v)
+		require.EqualError(t, err, "an ID is a string, not "+kind)
+	}
+	_, err := scalar.UnmarshalID(map[string]any{})
+	require.EqualError(t, err, "an ID is a string, not an object")
+}
+
 func TestTimesAreWrittenInUTCWithWhatTheyHave(t *testing.T) {
 	t.Parallel()
 	at, err := scalar.UnmarshalTime("2026-11-30T22:00:00.123456+02:00")
