@@ -28,7 +28,7 @@ func crowded(tb testing.TB) *sku.Machine {
 	tb.Helper()
 	inventory := fleet.Inventory{MachineType: "x86_64", DmiData: &fleet.DmiData{SysVendor: "v", ProductName: "m"}}
 	for i := range 1024 {
-		path := strings.Repeat("x", fleet.MaxPciPathLength-6) + fmt.Sprintf("/%04d", i)
+		path := strings.Repeat("x", fleet.MaxPciPathLength-10) + fmt.Sprintf("%04d/nvme0", i) // the last node is dropped
 		inventory.NvmeDevices = append(inventory.NvmeDevices, fleet.NvmeDevice{Model: "m", PciPath: &path})
 	}
 	return sku.NewMachine(inventory, nil)
