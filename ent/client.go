@@ -11,13 +11,18 @@ import (
 
 	"fleetgraph/ent/migrate"
 
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
@@ -30,12 +35,20 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// Allocation is the client for interacting with the Allocation builders.
+	Allocation *AllocationClient
+	// AllocationMembership is the client for interacting with the AllocationMembership builders.
+	AllocationMembership *AllocationMembershipClient
+	// ExpectedMachine is the client for interacting with the ExpectedMachine builders.
+	ExpectedMachine *ExpectedMachineClient
 	// HealthAlert is the client for interacting with the HealthAlert builders.
 	HealthAlert *HealthAlertClient
 	// IdempotencyRecord is the client for interacting with the IdempotencyRecord builders.
 	IdempotencyRecord *IdempotencyRecordClient
 	// Machine is the client for interacting with the Machine builders.
 	Machine *MachineClient
+	// MachineClaim is the client for interacting with the MachineClaim builders.
+	MachineClaim *MachineClaimClient
 	// Site is the client for interacting with the Site builders.
 	Site *SiteClient
 	// Sku is the client for interacting with the Sku builders.
@@ -44,6 +57,8 @@ type Client struct {
 	Token *TokenClient
 	// Transition is the client for interacting with the Transition builders.
 	Transition *TransitionClient
+	// WorkItem is the client for interacting with the WorkItem builders.
+	WorkItem *WorkItemClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -55,13 +70,18 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.Allocation = NewAllocationClient(c.config)
+	c.AllocationMembership = NewAllocationMembershipClient(c.config)
+	c.ExpectedMachine = NewExpectedMachineClient(c.config)
 	c.HealthAlert = NewHealthAlertClient(c.config)
 	c.IdempotencyRecord = NewIdempotencyRecordClient(c.config)
 	c.Machine = NewMachineClient(c.config)
+	c.MachineClaim = NewMachineClaimClient(c.config)
 	c.Site = NewSiteClient(c.config)
 	c.Sku = NewSkuClient(c.config)
 	c.Token = NewTokenClient(c.config)
 	c.Transition = NewTransitionClient(c.config)
+	c.WorkItem = NewWorkItemClient(c.config)
 }
 
 type (
@@ -152,15 +172,20 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:               ctx,
-		config:            cfg,
-		HealthAlert:       NewHealthAlertClient(cfg),
-		IdempotencyRecord: NewIdempotencyRecordClient(cfg),
-		Machine:           NewMachineClient(cfg),
-		Site:              NewSiteClient(cfg),
-		Sku:               NewSkuClient(cfg),
-		Token:             NewTokenClient(cfg),
-		Transition:        NewTransitionClient(cfg),
+		ctx:                  ctx,
+		config:               cfg,
+		Allocation:           NewAllocationClient(cfg),
+		AllocationMembership: NewAllocationMembershipClient(cfg),
+		ExpectedMachine:      NewExpectedMachineClient(cfg),
+		HealthAlert:          NewHealthAlertClient(cfg),
+		IdempotencyRecord:    NewIdempotencyRecordClient(cfg),
+		Machine:              NewMachineClient(cfg),
+		MachineClaim:         NewMachineClaimClient(cfg),
+		Site:                 NewSiteClient(cfg),
+		Sku:                  NewSkuClient(cfg),
+		Token:                NewTokenClient(cfg),
+		Transition:           NewTransitionClient(cfg),
+		WorkItem:             NewWorkItemClient(cfg),
 	}, nil
 }
 
@@ -178,22 +203,27 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:               ctx,
-		config:            cfg,
-		HealthAlert:       NewHealthAlertClient(cfg),
-		IdempotencyRecord: NewIdempotencyRecordClient(cfg),
-		Machine:           NewMachineClient(cfg),
-		Site:              NewSiteClient(cfg),
-		Sku:               NewSkuClient(cfg),
-		Token:             NewTokenClient(cfg),
-		Transition:        NewTransitionClient(cfg),
+		ctx:                  ctx,
+		config:               cfg,
+		Allocation:           NewAllocationClient(cfg),
+		AllocationMembership: NewAllocationMembershipClient(cfg),
+		ExpectedMachine:      NewExpectedMachineClient(cfg),
+		HealthAlert:          NewHealthAlertClient(cfg),
+		IdempotencyRecord:    NewIdempotencyRecordClient(cfg),
+		Machine:              NewMachineClient(cfg),
+		MachineClaim:         NewMachineClaimClient(cfg),
+		Site:                 NewSiteClient(cfg),
+		Sku:                  NewSkuClient(cfg),
+		Token:                NewTokenClient(cfg),
+		Transition:           NewTransitionClient(cfg),
+		WorkItem:             NewWorkItemClient(cfg),
 	}, nil
 }
 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		HealthAlert.
+//		Allocation.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -216,8 +246,9 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.HealthAlert, c.IdempotencyRecord, c.Machine, c.Site, c.Sku, c.Token,
-		c.Transition,
+		c.Allocation, c.AllocationMembership, c.ExpectedMachine, c.HealthAlert,
+		c.IdempotencyRecord, c.Machine, c.MachineClaim, c.Site, c.Sku, c.Token,
+		c.Transition, c.WorkItem,
 	} {
 		n.Use(hooks...)
 	}
@@ -227,8 +258,9 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.HealthAlert, c.IdempotencyRecord, c.Machine, c.Site, c.Sku, c.Token,
-		c.Transition,
+		c.Allocation, c.AllocationMembership, c.ExpectedMachine, c.HealthAlert,
+		c.IdempotencyRecord, c.Machine, c.MachineClaim, c.Site, c.Sku, c.Token,
+		c.Transition, c.WorkItem,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -237,12 +269,20 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *AllocationMutation:
+		return c.Allocation.mutate(ctx, m)
+	case *AllocationMembershipMutation:
+		return c.AllocationMembership.mutate(ctx, m)
+	case *ExpectedMachineMutation:
+		return c.ExpectedMachine.mutate(ctx, m)
 	case *HealthAlertMutation:
 		return c.HealthAlert.mutate(ctx, m)
 	case *IdempotencyRecordMutation:
 		return c.IdempotencyRecord.mutate(ctx, m)
 	case *MachineMutation:
 		return c.Machine.mutate(ctx, m)
+	case *MachineClaimMutation:
+		return c.MachineClaim.mutate(ctx, m)
 	case *SiteMutation:
 		return c.Site.mutate(ctx, m)
 	case *SkuMutation:
@@ -251,8 +291,521 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Token.mutate(ctx, m)
 	case *TransitionMutation:
 		return c.Transition.mutate(ctx, m)
+	case *WorkItemMutation:
+		return c.WorkItem.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// AllocationClient is a client for the Allocation schema.
+type AllocationClient struct {
+	config
+}
+
+// NewAllocationClient returns a client for the Allocation from the given config.
+func NewAllocationClient(c config) *AllocationClient {
+	return &AllocationClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `allocation.Hooks(f(g(h())))`.
+func (c *AllocationClient) Use(hooks ...Hook) {
+	c.hooks.Allocation = append(c.hooks.Allocation, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `allocation.Intercept(f(g(h())))`.
+func (c *AllocationClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Allocation = append(c.inters.Allocation, interceptors...)
+}
+
+// Create returns a builder for creating a Allocation entity.
+func (c *AllocationClient) Create() *AllocationCreate {
+	mutation := newAllocationMutation(c.config, OpCreate)
+	return &AllocationCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Allocation entities.
+func (c *AllocationClient) CreateBulk(builders ...*AllocationCreate) *AllocationCreateBulk {
+	return &AllocationCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AllocationClient) MapCreateBulk(slice any, setFunc func(*AllocationCreate, int)) *AllocationCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AllocationCreateBulk{err: fmt.Errorf("calling to AllocationClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AllocationCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AllocationCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Allocation.
+func (c *AllocationClient) Update() *AllocationUpdate {
+	mutation := newAllocationMutation(c.config, OpUpdate)
+	return &AllocationUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AllocationClient) UpdateOne(_m *Allocation) *AllocationUpdateOne {
+	mutation := newAllocationMutation(c.config, OpUpdateOne, withAllocation(_m))
+	return &AllocationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AllocationClient) UpdateOneID(id string) *AllocationUpdateOne {
+	mutation := newAllocationMutation(c.config, OpUpdateOne, withAllocationID(id))
+	return &AllocationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Allocation.
+func (c *AllocationClient) Delete() *AllocationDelete {
+	mutation := newAllocationMutation(c.config, OpDelete)
+	return &AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AllocationClient) DeleteOne(_m *Allocation) *AllocationDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AllocationClient) DeleteOneID(id string) *AllocationDeleteOne {
+	builder := c.Delete().Where(allocation.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AllocationDeleteOne{builder}
+}
+
+// Query returns a query builder for Allocation.
+func (c *AllocationClient) Query() *AllocationQuery {
+	return &AllocationQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAllocation},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Allocation entity by its id.
+func (c *AllocationClient) Get(ctx context.Context, id string) (*Allocation, error) {
+	return c.Query().Where(allocation.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AllocationClient) GetX(ctx context.Context, id string) *Allocation {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySite queries the site edge of a Allocation.
+func (c *AllocationClient) QuerySite(_m *Allocation) *SiteQuery {
+	query := (&SiteClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(allocation.Table, allocation.FieldID, id),
+			sqlgraph.To(site.Table, site.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, allocation.SiteTable, allocation.SiteColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryMemberships queries the memberships edge of a Allocation.
+func (c *AllocationClient) QueryMemberships(_m *Allocation) *AllocationMembershipQuery {
+	query := (&AllocationMembershipClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(allocation.Table, allocation.FieldID, id),
+			sqlgraph.To(allocationmembership.Table, allocationmembership.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, allocation.MembershipsTable, allocation.MembershipsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *AllocationClient) Hooks() []Hook {
+	return c.hooks.Allocation
+}
+
+// Interceptors returns the client interceptors.
+func (c *AllocationClient) Interceptors() []Interceptor {
+	return c.inters.Allocation
+}
+
+func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AllocationCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AllocationUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AllocationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Allocation mutation op: %q", m.Op())
+	}
+}
+
+// AllocationMembershipClient is a client for the AllocationMembership schema.
+type AllocationMembershipClient struct {
+	config
+}
+
+// NewAllocationMembershipClient returns a client for the AllocationMembership from the given config.
+func NewAllocationMembershipClient(c config) *AllocationMembershipClient {
+	return &AllocationMembershipClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `allocationmembership.Hooks(f(g(h())))`.
+func (c *AllocationMembershipClient) Use(hooks ...Hook) {
+	c.hooks.AllocationMembership = append(c.hooks.AllocationMembership, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `allocationmembership.Intercept(f(g(h())))`.
+func (c *AllocationMembershipClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AllocationMembership = append(c.inters.AllocationMembership, interceptors...)
+}
+
+// Create returns a builder for creating a AllocationMembership entity.
+func (c *AllocationMembershipClient) Create() *AllocationMembershipCreate {
+	mutation := newAllocationMembershipMutation(c.config, OpCreate)
+	return &AllocationMembershipCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AllocationMembership entities.
+func (c *AllocationMembershipClient) CreateBulk(builders ...*AllocationMembershipCreate) *AllocationMembershipCreateBulk {
+	return &AllocationMembershipCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AllocationMembershipClient) MapCreateBulk(slice any, setFunc func(*AllocationMembershipCreate, int)) *AllocationMembershipCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AllocationMembershipCreateBulk{err: fmt.Errorf("calling to AllocationMembershipClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AllocationMembershipCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AllocationMembershipCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AllocationMembership.
+func (c *AllocationMembershipClient) Update() *AllocationMembershipUpdate {
+	mutation := newAllocationMembershipMutation(c.config, OpUpdate)
+	return &AllocationMembershipUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AllocationMembershipClient) UpdateOne(_m *AllocationMembership) *AllocationMembershipUpdateOne {
+	mutation := newAllocationMembershipMutation(c.config, OpUpdateOne, withAllocationMembership(_m))
+	return &AllocationMembershipUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AllocationMembershipClient) UpdateOneID(id string) *AllocationMembershipUpdateOne {
+	mutation := newAllocationMembershipMutation(c.config, OpUpdateOne, withAllocationMembershipID(id))
+	return &AllocationMembershipUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AllocationMembership.
+func (c *AllocationMembershipClient) Delete() *AllocationMembershipDelete {
+	mutation := newAllocationMembershipMutation(c.config, OpDelete)
+	return &AllocationMembershipDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AllocationMembershipClient) DeleteOne(_m *AllocationMembership) *AllocationMembershipDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AllocationMembershipClient) DeleteOneID(id string) *AllocationMembershipDeleteOne {
+	builder := c.Delete().Where(allocationmembership.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AllocationMembershipDeleteOne{builder}
+}
+
+// Query returns a query builder for AllocationMembership.
+func (c *AllocationMembershipClient) Query() *AllocationMembershipQuery {
+	return &AllocationMembershipQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAllocationMembership},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AllocationMembership entity by its id.
+func (c *AllocationMembershipClient) Get(ctx context.Context, id string) (*AllocationMembership, error) {
+	return c.Query().Where(allocationmembership.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AllocationMembershipClient) GetX(ctx context.Context, id string) *AllocationMembership {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryAllocation queries the allocation edge of a AllocationMembership.
+func (c *AllocationMembershipClient) QueryAllocation(_m *AllocationMembership) *AllocationQuery {
+	query := (&AllocationClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(allocationmembership.Table, allocationmembership.FieldID, id),
+			sqlgraph.To(allocation.Table, allocation.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, allocationmembership.AllocationTable, allocationmembership.AllocationColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryMachine queries the machine edge of a AllocationMembership.
+func (c *AllocationMembershipClient) QueryMachine(_m *AllocationMembership) *MachineQuery {
+	query := (&MachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(allocationmembership.Table, allocationmembership.FieldID, id),
+			sqlgraph.To(machine.Table, machine.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, allocationmembership.MachineTable, allocationmembership.MachineColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *AllocationMembershipClient) Hooks() []Hook {
+	return c.hooks.AllocationMembership
+}
+
+// Interceptors returns the client interceptors.
+func (c *AllocationMembershipClient) Interceptors() []Interceptor {
+	return c.inters.AllocationMembership
+}
+
+func (c *AllocationMembershipClient) mutate(ctx context.Context, m *AllocationMembershipMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AllocationMembershipCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AllocationMembershipUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AllocationMembershipUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AllocationMembershipDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AllocationMembership mutation op: %q", m.Op())
+	}
+}
+
+// ExpectedMachineClient is a client for the ExpectedMachine schema.
+type ExpectedMachineClient struct {
+	config
+}
+
+// NewExpectedMachineClient returns a client for the ExpectedMachine from the given config.
+func NewExpectedMachineClient(c config) *ExpectedMachineClient {
+	return &ExpectedMachineClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `expectedmachine.Hooks(f(g(h())))`.
+func (c *ExpectedMachineClient) Use(hooks ...Hook) {
+	c.hooks.ExpectedMachine = append(c.hooks.ExpectedMachine, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `expectedmachine.Intercept(f(g(h())))`.
+func (c *ExpectedMachineClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ExpectedMachine = append(c.inters.ExpectedMachine, interceptors...)
+}
+
+// Create returns a builder for creating a ExpectedMachine entity.
+func (c *ExpectedMachineClient) Create() *ExpectedMachineCreate {
+	mutation := newExpectedMachineMutation(c.config, OpCreate)
+	return &ExpectedMachineCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ExpectedMachine entities.
+func (c *ExpectedMachineClient) CreateBulk(builders ...*ExpectedMachineCreate) *ExpectedMachineCreateBulk {
+	return &ExpectedMachineCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ExpectedMachineClient) MapCreateBulk(slice any, setFunc func(*ExpectedMachineCreate, int)) *ExpectedMachineCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ExpectedMachineCreateBulk{err: fmt.Errorf("calling to ExpectedMachineClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ExpectedMachineCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ExpectedMachineCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ExpectedMachine.
+func (c *ExpectedMachineClient) Update() *ExpectedMachineUpdate {
+	mutation := newExpectedMachineMutation(c.config, OpUpdate)
+	return &ExpectedMachineUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ExpectedMachineClient) UpdateOne(_m *ExpectedMachine) *ExpectedMachineUpdateOne {
+	mutation := newExpectedMachineMutation(c.config, OpUpdateOne, withExpectedMachine(_m))
+	return &ExpectedMachineUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ExpectedMachineClient) UpdateOneID(id string) *ExpectedMachineUpdateOne {
+	mutation := newExpectedMachineMutation(c.config, OpUpdateOne, withExpectedMachineID(id))
+	return &ExpectedMachineUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ExpectedMachine.
+func (c *ExpectedMachineClient) Delete() *ExpectedMachineDelete {
+	mutation := newExpectedMachineMutation(c.config, OpDelete)
+	return &ExpectedMachineDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ExpectedMachineClient) DeleteOne(_m *ExpectedMachine) *ExpectedMachineDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ExpectedMachineClient) DeleteOneID(id string) *ExpectedMachineDeleteOne {
+	builder := c.Delete().Where(expectedmachine.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ExpectedMachineDeleteOne{builder}
+}
+
+// Query returns a query builder for ExpectedMachine.
+func (c *ExpectedMachineClient) Query() *ExpectedMachineQuery {
+	return &ExpectedMachineQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeExpectedMachine},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ExpectedMachine entity by its id.
+func (c *ExpectedMachineClient) Get(ctx context.Context, id string) (*ExpectedMachine, error) {
+	return c.Query().Where(expectedmachine.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ExpectedMachineClient) GetX(ctx context.Context, id string) *ExpectedMachine {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySite queries the site edge of a ExpectedMachine.
+func (c *ExpectedMachineClient) QuerySite(_m *ExpectedMachine) *SiteQuery {
+	query := (&SiteClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(expectedmachine.Table, expectedmachine.FieldID, id),
+			sqlgraph.To(site.Table, site.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, expectedmachine.SiteTable, expectedmachine.SiteColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySku queries the sku edge of a ExpectedMachine.
+func (c *ExpectedMachineClient) QuerySku(_m *ExpectedMachine) *SkuQuery {
+	query := (&SkuClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(expectedmachine.Table, expectedmachine.FieldID, id),
+			sqlgraph.To(sku.Table, sku.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, expectedmachine.SkuTable, expectedmachine.SkuColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryMachine queries the machine edge of a ExpectedMachine.
+func (c *ExpectedMachineClient) QueryMachine(_m *ExpectedMachine) *MachineQuery {
+	query := (&MachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(expectedmachine.Table, expectedmachine.FieldID, id),
+			sqlgraph.To(machine.Table, machine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, expectedmachine.MachineTable, expectedmachine.MachineColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ExpectedMachineClient) Hooks() []Hook {
+	return c.hooks.ExpectedMachine
+}
+
+// Interceptors returns the client interceptors.
+func (c *ExpectedMachineClient) Interceptors() []Interceptor {
+	return c.inters.ExpectedMachine
+}
+
+func (c *ExpectedMachineClient) mutate(ctx context.Context, m *ExpectedMachineMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ExpectedMachineCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ExpectedMachineUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ExpectedMachineUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ExpectedMachineDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ExpectedMachine mutation op: %q", m.Op())
 	}
 }
 
@@ -726,6 +1279,70 @@ func (c *MachineClient) QueryTransitions(_m *Machine) *TransitionQuery {
 	return query
 }
 
+// QueryExpectedMachine queries the expected_machine edge of a Machine.
+func (c *MachineClient) QueryExpectedMachine(_m *Machine) *ExpectedMachineQuery {
+	query := (&ExpectedMachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, id),
+			sqlgraph.To(expectedmachine.Table, expectedmachine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, machine.ExpectedMachineTable, machine.ExpectedMachineColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryMemberships queries the memberships edge of a Machine.
+func (c *MachineClient) QueryMemberships(_m *Machine) *AllocationMembershipQuery {
+	query := (&AllocationMembershipClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, id),
+			sqlgraph.To(allocationmembership.Table, allocationmembership.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, machine.MembershipsTable, machine.MembershipsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryClaim queries the claim edge of a Machine.
+func (c *MachineClient) QueryClaim(_m *Machine) *MachineClaimQuery {
+	query := (&MachineClaimClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, id),
+			sqlgraph.To(machineclaim.Table, machineclaim.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, machine.ClaimTable, machine.ClaimColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryWorkItems queries the work_items edge of a Machine.
+func (c *MachineClient) QueryWorkItems(_m *Machine) *WorkItemQuery {
+	query := (&WorkItemClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, id),
+			sqlgraph.To(workitem.Table, workitem.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, machine.WorkItemsTable, machine.WorkItemsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // Hooks returns the client hooks.
 func (c *MachineClient) Hooks() []Hook {
 	return c.hooks.Machine
@@ -748,6 +1365,155 @@ func (c *MachineClient) mutate(ctx context.Context, m *MachineMutation) (Value, 
 		return (&MachineDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Machine mutation op: %q", m.Op())
+	}
+}
+
+// MachineClaimClient is a client for the MachineClaim schema.
+type MachineClaimClient struct {
+	config
+}
+
+// NewMachineClaimClient returns a client for the MachineClaim from the given config.
+func NewMachineClaimClient(c config) *MachineClaimClient {
+	return &MachineClaimClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `machineclaim.Hooks(f(g(h())))`.
+func (c *MachineClaimClient) Use(hooks ...Hook) {
+	c.hooks.MachineClaim = append(c.hooks.MachineClaim, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `machineclaim.Intercept(f(g(h())))`.
+func (c *MachineClaimClient) Intercept(interceptors ...Interceptor) {
+	c.inters.MachineClaim = append(c.inters.MachineClaim, interceptors...)
+}
+
+// Create returns a builder for creating a MachineClaim entity.
+func (c *MachineClaimClient) Create() *MachineClaimCreate {
+	mutation := newMachineClaimMutation(c.config, OpCreate)
+	return &MachineClaimCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of MachineClaim entities.
+func (c *MachineClaimClient) CreateBulk(builders ...*MachineClaimCreate) *MachineClaimCreateBulk {
+	return &MachineClaimCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *MachineClaimClient) MapCreateBulk(slice any, setFunc func(*MachineClaimCreate, int)) *MachineClaimCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &MachineClaimCreateBulk{err: fmt.Errorf("calling to MachineClaimClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*MachineClaimCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &MachineClaimCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for MachineClaim.
+func (c *MachineClaimClient) Update() *MachineClaimUpdate {
+	mutation := newMachineClaimMutation(c.config, OpUpdate)
+	return &MachineClaimUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *MachineClaimClient) UpdateOne(_m *MachineClaim) *MachineClaimUpdateOne {
+	mutation := newMachineClaimMutation(c.config, OpUpdateOne, withMachineClaim(_m))
+	return &MachineClaimUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *MachineClaimClient) UpdateOneID(id string) *MachineClaimUpdateOne {
+	mutation := newMachineClaimMutation(c.config, OpUpdateOne, withMachineClaimID(id))
+	return &MachineClaimUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for MachineClaim.
+func (c *MachineClaimClient) Delete() *MachineClaimDelete {
+	mutation := newMachineClaimMutation(c.config, OpDelete)
+	return &MachineClaimDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *MachineClaimClient) DeleteOne(_m *MachineClaim) *MachineClaimDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *MachineClaimClient) DeleteOneID(id string) *MachineClaimDeleteOne {
+	builder := c.Delete().Where(machineclaim.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &MachineClaimDeleteOne{builder}
+}
+
+// Query returns a query builder for MachineClaim.
+func (c *MachineClaimClient) Query() *MachineClaimQuery {
+	return &MachineClaimQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeMachineClaim},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a MachineClaim entity by its id.
+func (c *MachineClaimClient) Get(ctx context.Context, id string) (*MachineClaim, error) {
+	return c.Query().Where(machineclaim.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *MachineClaimClient) GetX(ctx context.Context, id string) *MachineClaim {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryMachine queries the machine edge of a MachineClaim.
+func (c *MachineClaimClient) QueryMachine(_m *MachineClaim) *MachineQuery {
+	query := (&MachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machineclaim.Table, machineclaim.FieldID, id),
+			sqlgraph.To(machine.Table, machine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, machineclaim.MachineTable, machineclaim.MachineColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *MachineClaimClient) Hooks() []Hook {
+	return c.hooks.MachineClaim
+}
+
+// Interceptors returns the client interceptors.
+func (c *MachineClaimClient) Interceptors() []Interceptor {
+	return c.inters.MachineClaim
+}
+
+func (c *MachineClaimClient) mutate(ctx context.Context, m *MachineClaimMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&MachineClaimCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&MachineClaimUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&MachineClaimUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&MachineClaimDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown MachineClaim mutation op: %q", m.Op())
 	}
 }
 
@@ -884,6 +1650,38 @@ func (c *SiteClient) QueryMachines(_m *Site) *MachineQuery {
 			sqlgraph.From(site.Table, site.FieldID, id),
 			sqlgraph.To(machine.Table, machine.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, site.MachinesTable, site.MachinesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryExpectedMachines queries the expected_machines edge of a Site.
+func (c *SiteClient) QueryExpectedMachines(_m *Site) *ExpectedMachineQuery {
+	query := (&ExpectedMachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, id),
+			sqlgraph.To(expectedmachine.Table, expectedmachine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.ExpectedMachinesTable, site.ExpectedMachinesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryAllocations queries the allocations edge of a Site.
+func (c *SiteClient) QueryAllocations(_m *Site) *AllocationQuery {
+	query := (&AllocationClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, id),
+			sqlgraph.To(allocation.Table, allocation.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.AllocationsTable, site.AllocationsColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -1081,6 +1879,22 @@ func (c *SkuClient) QueryMachines(_m *Sku) *MachineQuery {
 			sqlgraph.From(sku.Table, sku.FieldID, id),
 			sqlgraph.To(machine.Table, machine.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, sku.MachinesTable, sku.MachinesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryExpectedMachines queries the expected_machines edge of a Sku.
+func (c *SkuClient) QueryExpectedMachines(_m *Sku) *ExpectedMachineQuery {
+	query := (&ExpectedMachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sku.Table, sku.FieldID, id),
+			sqlgraph.To(expectedmachine.Table, expectedmachine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, sku.ExpectedMachinesTable, sku.ExpectedMachinesColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -1411,13 +2225,165 @@ func (c *TransitionClient) mutate(ctx context.Context, m *TransitionMutation) (V
 	}
 }
 
+// WorkItemClient is a client for the WorkItem schema.
+type WorkItemClient struct {
+	config
+}
+
+// NewWorkItemClient returns a client for the WorkItem from the given config.
+func NewWorkItemClient(c config) *WorkItemClient {
+	return &WorkItemClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `workitem.Hooks(f(g(h())))`.
+func (c *WorkItemClient) Use(hooks ...Hook) {
+	c.hooks.WorkItem = append(c.hooks.WorkItem, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `workitem.Intercept(f(g(h())))`.
+func (c *WorkItemClient) Intercept(interceptors ...Interceptor) {
+	c.inters.WorkItem = append(c.inters.WorkItem, interceptors...)
+}
+
+// Create returns a builder for creating a WorkItem entity.
+func (c *WorkItemClient) Create() *WorkItemCreate {
+	mutation := newWorkItemMutation(c.config, OpCreate)
+	return &WorkItemCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of WorkItem entities.
+func (c *WorkItemClient) CreateBulk(builders ...*WorkItemCreate) *WorkItemCreateBulk {
+	return &WorkItemCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *WorkItemClient) MapCreateBulk(slice any, setFunc func(*WorkItemCreate, int)) *WorkItemCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &WorkItemCreateBulk{err: fmt.Errorf("calling to WorkItemClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*WorkItemCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &WorkItemCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for WorkItem.
+func (c *WorkItemClient) Update() *WorkItemUpdate {
+	mutation := newWorkItemMutation(c.config, OpUpdate)
+	return &WorkItemUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *WorkItemClient) UpdateOne(_m *WorkItem) *WorkItemUpdateOne {
+	mutation := newWorkItemMutation(c.config, OpUpdateOne, withWorkItem(_m))
+	return &WorkItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *WorkItemClient) UpdateOneID(id string) *WorkItemUpdateOne {
+	mutation := newWorkItemMutation(c.config, OpUpdateOne, withWorkItemID(id))
+	return &WorkItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for WorkItem.
+func (c *WorkItemClient) Delete() *WorkItemDelete {
+	mutation := newWorkItemMutation(c.config, OpDelete)
+	return &WorkItemDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *WorkItemClient) DeleteOne(_m *WorkItem) *WorkItemDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *WorkItemClient) DeleteOneID(id string) *WorkItemDeleteOne {
+	builder := c.Delete().Where(workitem.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &WorkItemDeleteOne{builder}
+}
+
+// Query returns a query builder for WorkItem.
+func (c *WorkItemClient) Query() *WorkItemQuery {
+	return &WorkItemQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeWorkItem},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a WorkItem entity by its id.
+func (c *WorkItemClient) Get(ctx context.Context, id string) (*WorkItem, error) {
+	return c.Query().Where(workitem.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *WorkItemClient) GetX(ctx context.Context, id string) *WorkItem {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryMachine queries the machine edge of a WorkItem.
+func (c *WorkItemClient) QueryMachine(_m *WorkItem) *MachineQuery {
+	query := (&MachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(workitem.Table, workitem.FieldID, id),
+			sqlgraph.To(machine.Table, machine.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, workitem.MachineTable, workitem.MachineColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *WorkItemClient) Hooks() []Hook {
+	return c.hooks.WorkItem
+}
+
+// Interceptors returns the client interceptors.
+func (c *WorkItemClient) Interceptors() []Interceptor {
+	return c.inters.WorkItem
+}
+
+func (c *WorkItemClient) mutate(ctx context.Context, m *WorkItemMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&WorkItemCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&WorkItemUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&WorkItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&WorkItemDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown WorkItem mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		HealthAlert, IdempotencyRecord, Machine, Site, Sku, Token, Transition []ent.Hook
+		Allocation, AllocationMembership, ExpectedMachine, HealthAlert,
+		IdempotencyRecord, Machine, MachineClaim, Site, Sku, Token, Transition,
+		WorkItem []ent.Hook
 	}
 	inters struct {
-		HealthAlert, IdempotencyRecord, Machine, Site, Sku, Token,
-		Transition []ent.Interceptor
+		Allocation, AllocationMembership, ExpectedMachine, HealthAlert,
+		IdempotencyRecord, Machine, MachineClaim, Site, Sku, Token, Transition,
+		WorkItem []ent.Interceptor
 	}
 )

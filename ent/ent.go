@@ -5,13 +5,18 @@ package ent
 import (
 	"context"
 	"errors"
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 	"fmt"
 	"reflect"
 	"sync"
@@ -79,13 +84,18 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			healthalert.Table:       healthalert.ValidColumn,
-			idempotencyrecord.Table: idempotencyrecord.ValidColumn,
-			machine.Table:           machine.ValidColumn,
-			site.Table:              site.ValidColumn,
-			sku.Table:               sku.ValidColumn,
-			token.Table:             token.ValidColumn,
-			transition.Table:        transition.ValidColumn,
+			allocation.Table:           allocation.ValidColumn,
+			allocationmembership.Table: allocationmembership.ValidColumn,
+			expectedmachine.Table:      expectedmachine.ValidColumn,
+			healthalert.Table:          healthalert.ValidColumn,
+			idempotencyrecord.Table:    idempotencyrecord.ValidColumn,
+			machine.Table:              machine.ValidColumn,
+			machineclaim.Table:         machineclaim.ValidColumn,
+			site.Table:                 site.ValidColumn,
+			sku.Table:                  sku.ValidColumn,
+			token.Table:                token.ValidColumn,
+			transition.Table:           transition.ValidColumn,
+			workitem.Table:             workitem.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

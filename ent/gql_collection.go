@@ -8,14 +8,454 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
 )
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *AllocationQuery) CollectFields(ctx context.Context) (*AllocationQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *AllocationQuery) CollectPath(ctx context.Context, path ...string) (*AllocationQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *AllocationQuery) CollectOne(ctx context.Context, path ...string) (*AllocationQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *AllocationQuery) collectPath(ctx context.Context, one bool, path []string) (*AllocationQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
+		return _q, nil
+	}
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *AllocationQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("Allocation")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(allocation.FieldID)
+	for _, field := range fields {
+		switch field.Name {
+		case "__typename", "id":
+		case "site":
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withSite = query
+			columns.Add(allocation.FieldSiteID)
+		case "memberships":
+			if err := _q.collectMemberships(ctx, field, one); err != nil {
+				return err
+			}
+		case "createdAt":
+			columns.Add(allocation.FieldCreatedAt)
+		case "siteId":
+			columns.Add(allocation.FieldSiteID)
+		case "name":
+			columns.Add(allocation.FieldName)
+		default:
+			columns.AddAll()
+		}
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
+	}
+	return nil
+}
+
+// collectMemberships loads the page of each row's AllocationMembershipConnection that field asks for.
+func (_q *AllocationQuery) collectMemberships(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectAllocationMembershipPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("AllocationMembershipConnection", "AllocationMembershipEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&AllocationMembershipClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(allocation.MembershipsColumn))
+		}
+		_q.WithNamedMemberships(field.Key, func(wq *AllocationMembershipQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Allocation) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalAllocationMemberships(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anyAllocationMemberships(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anyAllocationMemberships(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anyAllocationMemberships tells which of nodes have a row that query finds.
+func anyAllocationMemberships(ctx context.Context, query *AllocationMembershipQuery, nodes []*Allocation) (map[string]bool, error) {
+	owners, err := ofAllocationMemberships(query, nodes).Unique(true).Select(allocation.MembershipsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// ofAllocationMemberships limits query to rows that belong to one of nodes.
+func ofAllocationMemberships(query *AllocationMembershipQuery, nodes []*Allocation) *AllocationMembershipQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(allocation.MembershipsColumn), ids...))
+	})
+}
+
+// totalAllocationMemberships counts what query finds for each of nodes, in one statement.
+func totalAllocationMemberships(ctx context.Context, query *AllocationMembershipQuery, nodes []*Allocation) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"allocation_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofAllocationMemberships(query, nodes).GroupBy(allocation.MembershipsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// collectAllocationPager reads the arguments of a connection that is loaded ahead.
+func collectAllocationPager(ctx context.Context, field relay.Field) (*allocationPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []AllocationPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order AllocationOrder
+		if err := relay.Input(ctx, "orderBy", "AllocationOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithAllocationOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(AllocationWhereInput)
+		if err := relay.Input(ctx, "where", "AllocationWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithAllocationFilter(where.Filter))
+	}
+	return newAllocationPager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *AllocationMembershipQuery) CollectFields(ctx context.Context) (*AllocationMembershipQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *AllocationMembershipQuery) CollectPath(ctx context.Context, path ...string) (*AllocationMembershipQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *AllocationMembershipQuery) CollectOne(ctx context.Context, path ...string) (*AllocationMembershipQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *AllocationMembershipQuery) collectPath(ctx context.Context, one bool, path []string) (*AllocationMembershipQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
+		return _q, nil
+	}
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *AllocationMembershipQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("AllocationMembership")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(allocationmembership.FieldID)
+	for _, field := range fields {
+		switch field.Name {
+		case "__typename", "id":
+		case "allocation":
+			query := (&AllocationClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withAllocation = query
+			columns.Add(allocationmembership.FieldAllocationID)
+		case "machine":
+			query := (&MachineClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withMachine = query
+			columns.Add(allocationmembership.FieldMachineID)
+		case "allocationId":
+			columns.Add(allocationmembership.FieldAllocationID)
+		case "machineId":
+			columns.Add(allocationmembership.FieldMachineID)
+		case "machineName":
+			columns.Add(allocationmembership.FieldMachineName)
+		case "allocatedAt":
+			columns.Add(allocationmembership.FieldAllocatedAt)
+		case "releasedAt":
+			columns.Add(allocationmembership.FieldReleasedAt)
+		default:
+			columns.AddAll()
+		}
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
+	}
+	return nil
+}
+
+// collectAllocationMembershipPager reads the arguments of a connection that is loaded ahead.
+func collectAllocationMembershipPager(ctx context.Context, field relay.Field) (*allocationmembershipPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []AllocationMembershipPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order AllocationMembershipOrder
+		if err := relay.Input(ctx, "orderBy", "AllocationMembershipOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithAllocationMembershipOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(AllocationMembershipWhereInput)
+		if err := relay.Input(ctx, "where", "AllocationMembershipWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithAllocationMembershipFilter(where.Filter))
+	}
+	return newAllocationMembershipPager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *ExpectedMachineQuery) CollectFields(ctx context.Context) (*ExpectedMachineQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *ExpectedMachineQuery) CollectPath(ctx context.Context, path ...string) (*ExpectedMachineQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *ExpectedMachineQuery) CollectOne(ctx context.Context, path ...string) (*ExpectedMachineQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *ExpectedMachineQuery) collectPath(ctx context.Context, one bool, path []string) (*ExpectedMachineQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
+		return _q, nil
+	}
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *ExpectedMachineQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("ExpectedMachine")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(expectedmachine.FieldID)
+	for _, field := range fields {
+		switch field.Name {
+		case "__typename", "id":
+		case "site":
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withSite = query
+			columns.Add(expectedmachine.FieldSiteID)
+		case "sku":
+			query := (&SkuClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withSku = query
+			columns.Add(expectedmachine.FieldSkuID)
+		case "machine":
+			query := (&MachineClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withMachine = query
+			columns.Add(expectedmachine.FieldMachineID)
+		case "createdAt":
+			columns.Add(expectedmachine.FieldCreatedAt)
+		case "siteId":
+			columns.Add(expectedmachine.FieldSiteID)
+		case "bmcMacAddress":
+			columns.Add(expectedmachine.FieldBmcMACAddress)
+		case "chassisSerialNumber":
+			columns.Add(expectedmachine.FieldChassisSerialNumber)
+		case "fallbackDpuSerialNumbers":
+			columns.Add(expectedmachine.FieldFallbackDpuSerialNumbers)
+		case "name":
+			columns.Add(expectedmachine.FieldName)
+		case "description":
+			columns.Add(expectedmachine.FieldDescription)
+		case "labels":
+			columns.Add(expectedmachine.FieldLabels)
+		case "skuId":
+			columns.Add(expectedmachine.FieldSkuID)
+		case "skuName":
+			columns.Add(expectedmachine.FieldSkuName)
+		case "hostNics":
+			columns.Add(expectedmachine.FieldHostNics)
+		case "rackName":
+			columns.Add(expectedmachine.FieldRackName)
+		case "defaultPauseIngestionAndPoweron":
+			columns.Add(expectedmachine.FieldDefaultPauseIngestionAndPoweron)
+		case "dpfEnabled":
+			columns.Add(expectedmachine.FieldDpfEnabled)
+		case "bmcIpAddress":
+			columns.Add(expectedmachine.FieldBmcIPAddress)
+		case "bmcRetainCredentials":
+			columns.Add(expectedmachine.FieldBmcRetainCredentials)
+		case "dpuMode":
+			columns.Add(expectedmachine.FieldDpuMode)
+		case "hostLifecycleProfile":
+			columns.Add(expectedmachine.FieldHostLifecycleProfile)
+		case "machineId":
+			columns.Add(expectedmachine.FieldMachineID)
+		case "revision":
+			columns.Add(expectedmachine.FieldRevision)
+		case "updatedAt":
+			columns.Add(expectedmachine.FieldUpdatedAt)
+		case "hasBmcCredentials":
+			columns.Add(expectedmachine.FieldBmcCredentials)
+		default:
+			columns.AddAll()
+		}
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
+	}
+	return nil
+}
+
+// collectExpectedMachinePager reads the arguments of a connection that is loaded ahead.
+func collectExpectedMachinePager(ctx context.Context, field relay.Field) (*expectedmachinePager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []ExpectedMachinePaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order ExpectedMachineOrder
+		if err := relay.Input(ctx, "orderBy", "ExpectedMachineOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithExpectedMachineOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(ExpectedMachineWhereInput)
+		if err := relay.Input(ctx, "where", "ExpectedMachineWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithExpectedMachineFilter(where.Filter))
+	}
+	return newExpectedMachinePager(args, opts)
+}
 
 // CollectFields makes the query load what the GraphQL field that is being resolved
 // selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
@@ -167,6 +607,9 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 	}
 	columns := relay.NewColumns(machine.FieldID)
 	wholeSku := false
+	wholeHealthAlerts := false
+	wholeClaim := false
+	wholeWorkItems := false
 	for _, field := range fields {
 		switch field.Name {
 		case "__typename", "id":
@@ -192,6 +635,22 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 			if err := _q.collectTransitions(ctx, field, one); err != nil {
 				return err
 			}
+		case "expectedMachine":
+			query := (&ExpectedMachineClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withExpectedMachine = query
+		case "memberships":
+			if err := _q.collectMemberships(ctx, field, one); err != nil {
+				return err
+			}
+		case "claim":
+			query := (&MachineClaimClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withClaim = query
 		case "createdAt":
 			columns.Add(machine.FieldCreatedAt)
 		case "siteId":
@@ -224,6 +683,12 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 			columns.Add(machine.FieldInventoryDocument)
 		case "inventoryReportedAt":
 			columns.Add(machine.FieldInventoryReportedAt)
+		case "verifyRequestedAt":
+			columns.Add(machine.FieldVerifyRequestedAt)
+		case "lastMatchAttemptAt":
+			columns.Add(machine.FieldLastMatchAttemptAt)
+		case "lastGenerateAttemptAt":
+			columns.Add(machine.FieldLastGenerateAttemptAt)
 		case "updatedAt":
 			columns.Add(machine.FieldUpdatedAt)
 		case "inventory":
@@ -234,6 +699,16 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 			columns.Add(machine.FieldInventoryDocument, machine.FieldFabricPorts)
 			wholeSku = true
 			columns.Add(machine.FieldSkuID)
+		case "allocatable":
+			columns.Add(machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
+			wholeHealthAlerts = true
+			wholeClaim = true
+		case "allocationBlockers":
+			columns.Add(machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
+			wholeHealthAlerts = true
+			wholeClaim = true
+		case "work":
+			wholeWorkItems = true
 		default:
 			columns.AddAll()
 		}
@@ -243,6 +718,24 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 			_q.withSku = (&SkuClient{config: _q.config}).Query()
 		}
 		_q.withSku.ctx.Fields = nil
+	}
+	if wholeHealthAlerts {
+		if _q.withHealthAlerts == nil {
+			_q.withHealthAlerts = (&HealthAlertClient{config: _q.config}).Query()
+		}
+		_q.withHealthAlerts.ctx.Fields = nil
+	}
+	if wholeClaim {
+		if _q.withClaim == nil {
+			_q.withClaim = (&MachineClaimClient{config: _q.config}).Query()
+		}
+		_q.withClaim.ctx.Fields = nil
+	}
+	if wholeWorkItems {
+		if _q.withWorkItems == nil {
+			_q.withWorkItems = (&WorkItemClient{config: _q.config}).Query()
+		}
+		_q.withWorkItems.ctx.Fields = nil
 	}
 	if names, ok := columns.Names(); ok {
 		_q.Select(names...)
@@ -394,6 +887,78 @@ func anyMachineTransitions(ctx context.Context, query *TransitionQuery, nodes []
 	return found, nil
 }
 
+// collectMemberships loads the page of each row's AllocationMembershipConnection that field asks for.
+func (_q *MachineQuery) collectMemberships(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectAllocationMembershipPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("AllocationMembershipConnection", "AllocationMembershipEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&AllocationMembershipClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(machine.MembershipsColumn))
+		}
+		_q.WithNamedMemberships(field.Key, func(wq *AllocationMembershipQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Machine) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalMachineMemberships(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anyMachineMemberships(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anyMachineMemberships(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anyMachineMemberships tells which of nodes have a row that query finds.
+func anyMachineMemberships(ctx context.Context, query *AllocationMembershipQuery, nodes []*Machine) (map[string]bool, error) {
+	owners, err := ofMachineMemberships(query, nodes).Unique(true).Select(machine.MembershipsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
 // ofMachineHealthAlerts limits query to rows that belong to one of nodes.
 func ofMachineHealthAlerts(query *HealthAlertQuery, nodes []*Machine) *HealthAlertQuery {
 	ids := make([]driver.Value, len(nodes))
@@ -448,6 +1013,33 @@ func totalMachineTransitions(ctx context.Context, query *TransitionQuery, nodes 
 	return total, nil
 }
 
+// ofMachineMemberships limits query to rows that belong to one of nodes.
+func ofMachineMemberships(query *AllocationMembershipQuery, nodes []*Machine) *AllocationMembershipQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(machine.MembershipsColumn), ids...))
+	})
+}
+
+// totalMachineMemberships counts what query finds for each of nodes, in one statement.
+func totalMachineMemberships(ctx context.Context, query *AllocationMembershipQuery, nodes []*Machine) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"machine_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofMachineMemberships(query, nodes).GroupBy(machine.MembershipsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
 // collectMachinePager reads the arguments of a connection that is loaded ahead.
 func collectMachinePager(ctx context.Context, field relay.Field) (*machinePager, error) {
 	args, err := relay.ArgsOf(field.Args)
@@ -470,6 +1062,98 @@ func collectMachinePager(ctx context.Context, field relay.Field) (*machinePager,
 		opts = append(opts, WithMachineFilter(where.Filter))
 	}
 	return newMachinePager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *MachineClaimQuery) CollectFields(ctx context.Context) (*MachineClaimQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *MachineClaimQuery) CollectPath(ctx context.Context, path ...string) (*MachineClaimQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *MachineClaimQuery) CollectOne(ctx context.Context, path ...string) (*MachineClaimQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *MachineClaimQuery) collectPath(ctx context.Context, one bool, path []string) (*MachineClaimQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
+		return _q, nil
+	}
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *MachineClaimQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("MachineClaim")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(machineclaim.FieldID)
+	for _, field := range fields {
+		switch field.Name {
+		case "__typename", "id":
+		case "machine":
+			query := (&MachineClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withMachine = query
+			columns.Add(machineclaim.FieldMachineID)
+		case "createdAt":
+			columns.Add(machineclaim.FieldCreatedAt)
+		case "machineId":
+			columns.Add(machineclaim.FieldMachineID)
+		case "kind":
+			columns.Add(machineclaim.FieldKind)
+		case "holderId":
+			columns.Add(machineclaim.FieldHolderID)
+		default:
+			columns.AddAll()
+		}
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
+	}
+	return nil
+}
+
+// collectMachineClaimPager reads the arguments of a connection that is loaded ahead.
+func collectMachineClaimPager(ctx context.Context, field relay.Field) (*machineclaimPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []MachineClaimPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order MachineClaimOrder
+		if err := relay.Input(ctx, "orderBy", "MachineClaimOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithMachineClaimOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(MachineClaimWhereInput)
+		if err := relay.Input(ctx, "where", "MachineClaimWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithMachineClaimFilter(where.Filter))
+	}
+	return newMachineClaimPager(args, opts)
 }
 
 // CollectFields makes the query load what the GraphQL field that is being resolved
@@ -523,6 +1207,14 @@ func (_q *SiteQuery) collect(ctx context.Context, selection relay.Selection, one
 			if err := _q.collectMachines(ctx, field, one); err != nil {
 				return err
 			}
+		case "expectedMachines":
+			if err := _q.collectExpectedMachines(ctx, field, one); err != nil {
+				return err
+			}
+		case "allocations":
+			if err := _q.collectAllocations(ctx, field, one); err != nil {
+				return err
+			}
 		case "healthAlerts":
 			if err := _q.collectHealthAlerts(ctx, field, one); err != nil {
 				return err
@@ -537,6 +1229,10 @@ func (_q *SiteQuery) collect(ctx context.Context, selection relay.Selection, one
 			columns.Add(site.FieldName)
 		case "description":
 			columns.Add(site.FieldDescription)
+		case "bomValidation":
+			columns.Add(site.FieldBomValidation)
+		case "machineValidation":
+			columns.Add(site.FieldMachineValidation)
 		case "revision":
 			columns.Add(site.FieldRevision)
 		case "updatedAt":
@@ -685,6 +1381,150 @@ func (_q *SiteQuery) collectMachines(ctx context.Context, field relay.Field, one
 // anySiteMachines tells which of nodes have a row that query finds.
 func anySiteMachines(ctx context.Context, query *MachineQuery, nodes []*Site) (map[string]bool, error) {
 	owners, err := ofSiteMachines(query, nodes).Unique(true).Select(site.MachinesColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// collectExpectedMachines loads the page of each row's ExpectedMachineConnection that field asks for.
+func (_q *SiteQuery) collectExpectedMachines(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectExpectedMachinePager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("ExpectedMachineConnection", "ExpectedMachineEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&ExpectedMachineClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.ExpectedMachinesColumn))
+		}
+		_q.WithNamedExpectedMachines(field.Key, func(wq *ExpectedMachineQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteExpectedMachines(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySiteExpectedMachines(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteExpectedMachines(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySiteExpectedMachines tells which of nodes have a row that query finds.
+func anySiteExpectedMachines(ctx context.Context, query *ExpectedMachineQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteExpectedMachines(query, nodes).Unique(true).Select(site.ExpectedMachinesColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// collectAllocations loads the page of each row's AllocationConnection that field asks for.
+func (_q *SiteQuery) collectAllocations(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectAllocationPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("AllocationConnection", "AllocationEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&AllocationClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.AllocationsColumn))
+		}
+		_q.WithNamedAllocations(field.Key, func(wq *AllocationQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteAllocations(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySiteAllocations(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteAllocations(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySiteAllocations tells which of nodes have a row that query finds.
+func anySiteAllocations(ctx context.Context, query *AllocationQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteAllocations(query, nodes).Unique(true).Select(site.AllocationsColumn).Strings(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -893,6 +1733,60 @@ func totalSiteMachines(ctx context.Context, query *MachineQuery, nodes []*Site) 
 	return total, nil
 }
 
+// ofSiteExpectedMachines limits query to rows that belong to one of nodes.
+func ofSiteExpectedMachines(query *ExpectedMachineQuery, nodes []*Site) *ExpectedMachineQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.ExpectedMachinesColumn), ids...))
+	})
+}
+
+// totalSiteExpectedMachines counts what query finds for each of nodes, in one statement.
+func totalSiteExpectedMachines(ctx context.Context, query *ExpectedMachineQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteExpectedMachines(query, nodes).GroupBy(site.ExpectedMachinesColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofSiteAllocations limits query to rows that belong to one of nodes.
+func ofSiteAllocations(query *AllocationQuery, nodes []*Site) *AllocationQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.AllocationsColumn), ids...))
+	})
+}
+
+// totalSiteAllocations counts what query finds for each of nodes, in one statement.
+func totalSiteAllocations(ctx context.Context, query *AllocationQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteAllocations(query, nodes).GroupBy(site.AllocationsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
 // ofSiteHealthAlerts limits query to rows that belong to one of nodes.
 func ofSiteHealthAlerts(query *HealthAlertQuery, nodes []*Site) *HealthAlertQuery {
 	ids := make([]driver.Value, len(nodes))
@@ -1025,6 +1919,10 @@ func (_q *SkuQuery) collect(ctx context.Context, selection relay.Selection, one 
 			if err := _q.collectMachines(ctx, field, one); err != nil {
 				return err
 			}
+		case "expectedMachines":
+			if err := _q.collectExpectedMachines(ctx, field, one); err != nil {
+				return err
+			}
 		case "machineCount":
 			_q.countMachines()
 		case "createdAt":
@@ -1127,6 +2025,78 @@ func anySkuMachines(ctx context.Context, query *MachineQuery, nodes []*Sku) (map
 	return found, nil
 }
 
+// collectExpectedMachines loads the page of each row's ExpectedMachineConnection that field asks for.
+func (_q *SkuQuery) collectExpectedMachines(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectExpectedMachinePager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("ExpectedMachineConnection", "ExpectedMachineEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&ExpectedMachineClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(sku.ExpectedMachinesColumn))
+		}
+		_q.WithNamedExpectedMachines(field.Key, func(wq *ExpectedMachineQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Sku) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSkuExpectedMachines(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySkuExpectedMachines(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySkuExpectedMachines(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySkuExpectedMachines tells which of nodes have a row that query finds.
+func anySkuExpectedMachines(ctx context.Context, query *ExpectedMachineQuery, nodes []*Sku) (map[string]bool, error) {
+	owners, err := ofSkuExpectedMachines(query, nodes).Unique(true).Select(sku.ExpectedMachinesColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
 // ofSkuMachines limits query to rows that belong to one of nodes.
 func ofSkuMachines(query *MachineQuery, nodes []*Sku) *MachineQuery {
 	ids := make([]driver.Value, len(nodes))
@@ -1145,6 +2115,33 @@ func totalSkuMachines(ctx context.Context, query *MachineQuery, nodes []*Sku) (m
 		Count int    `sql:"count"`
 	}
 	if err := ofSkuMachines(query, nodes).GroupBy(sku.MachinesColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofSkuExpectedMachines limits query to rows that belong to one of nodes.
+func ofSkuExpectedMachines(query *ExpectedMachineQuery, nodes []*Sku) *ExpectedMachineQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(sku.ExpectedMachinesColumn), ids...))
+	})
+}
+
+// totalSkuExpectedMachines counts what query finds for each of nodes, in one statement.
+func totalSkuExpectedMachines(ctx context.Context, query *ExpectedMachineQuery, nodes []*Sku) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"sku_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSkuExpectedMachines(query, nodes).GroupBy(sku.ExpectedMachinesColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
 		return nil, err
 	}
 	total := make(map[string]int, len(counts))

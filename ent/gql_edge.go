@@ -9,6 +9,116 @@ import (
 )
 
 // Site is the site, loaded ahead or else read now.
+func (_m *Allocation) Site(ctx context.Context) (*Site, error) {
+	result, err := _m.Edges.SiteOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Allocation", "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, err
+}
+
+// Memberships is the page of memberships that the arguments choose, loaded ahead or else read now.
+func (_m *Allocation) Memberships(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *AllocationMembershipOrder, where *AllocationMembershipWhereInput,
+) (*AllocationMembershipConnection, error) {
+	opts := []AllocationMembershipPaginateOption{
+		WithAllocationMembershipOrder(orderBy),
+		WithAllocationMembershipFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, "Allocation", "memberships"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newAllocationMembershipPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedMemberships[key], loaded), nil
+		}
+	}
+	return _m.QueryMemberships().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
+// Allocation is the allocation, loaded ahead or else read now.
+func (_m *AllocationMembership) Allocation(ctx context.Context) (*Allocation, error) {
+	result, err := _m.Edges.AllocationOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QueryAllocation().Unique(false)
+		if _, ok := relay.Resolving(ctx, "AllocationMembership", "allocation"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, err
+}
+
+// Machine is the machine, loaded ahead or else read now; nil without one.
+func (_m *AllocationMembership) Machine(ctx context.Context) (*Machine, error) {
+	result, err := _m.Edges.MachineOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QueryMachine().Unique(false)
+		if _, ok := relay.Resolving(ctx, "AllocationMembership", "machine"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+// Site is the site, loaded ahead or else read now.
+func (_m *ExpectedMachine) Site(ctx context.Context) (*Site, error) {
+	result, err := _m.Edges.SiteOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, "ExpectedMachine", "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, err
+}
+
+// Sku is the sku, loaded ahead or else read now; nil without one.
+func (_m *ExpectedMachine) Sku(ctx context.Context) (*Sku, error) {
+	result, err := _m.Edges.SkuOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QuerySku().Unique(false)
+		if _, ok := relay.Resolving(ctx, "ExpectedMachine", "sku"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+// Machine is the machine, loaded ahead or else read now; nil without one.
+func (_m *ExpectedMachine) Machine(ctx context.Context) (*Machine, error) {
+	result, err := _m.Edges.MachineOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QueryMachine().Unique(false)
+		if _, ok := relay.Resolving(ctx, "ExpectedMachine", "machine"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+// Site is the site, loaded ahead or else read now.
 func (_m *HealthAlert) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
@@ -108,6 +218,71 @@ func (_m *Machine) Transitions(
 	return _m.QueryTransitions().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// ExpectedMachine is the expected_machine, loaded ahead or else read now; nil without one.
+func (_m *Machine) ExpectedMachine(ctx context.Context) (*ExpectedMachine, error) {
+	result, err := _m.Edges.ExpectedMachineOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QueryExpectedMachine().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Machine", "expectedMachine"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+// Memberships is the page of memberships that the arguments choose, loaded ahead or else read now.
+func (_m *Machine) Memberships(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *AllocationMembershipOrder, where *AllocationMembershipWhereInput,
+) (*AllocationMembershipConnection, error) {
+	opts := []AllocationMembershipPaginateOption{
+		WithAllocationMembershipOrder(orderBy),
+		WithAllocationMembershipFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, "Machine", "memberships"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newAllocationMembershipPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedMemberships[key], loaded), nil
+		}
+	}
+	return _m.QueryMemberships().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
+// Claim is the claim, loaded ahead or else read now; nil without one.
+func (_m *Machine) Claim(ctx context.Context) (*MachineClaim, error) {
+	result, err := _m.Edges.ClaimOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QueryClaim().Unique(false)
+		if _, ok := relay.Resolving(ctx, "Machine", "claim"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+// Machine is the machine, loaded ahead or else read now.
+func (_m *MachineClaim) Machine(ctx context.Context) (*Machine, error) {
+	result, err := _m.Edges.MachineOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QueryMachine().Unique(false)
+		if _, ok := relay.Resolving(ctx, "MachineClaim", "machine"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, err
+}
+
 // Skus is the page of skus that the arguments choose, loaded ahead or else read now.
 func (_m *Site) Skus(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *SkuOrder, where *SkuWhereInput,
@@ -146,6 +321,46 @@ func (_m *Site) Machines(
 		}
 	}
 	return _m.QueryMachines().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
+// ExpectedMachines is the page of expected_machines that the arguments choose, loaded ahead or else read now.
+func (_m *Site) ExpectedMachines(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *ExpectedMachineOrder, where *ExpectedMachineWhereInput,
+) (*ExpectedMachineConnection, error) {
+	opts := []ExpectedMachinePaginateOption{
+		WithExpectedMachineOrder(orderBy),
+		WithExpectedMachineFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, "Site", "expectedMachines"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newExpectedMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedExpectedMachines[key], loaded), nil
+		}
+	}
+	return _m.QueryExpectedMachines().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
+// Allocations is the page of allocations that the arguments choose, loaded ahead or else read now.
+func (_m *Site) Allocations(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *AllocationOrder, where *AllocationWhereInput,
+) (*AllocationConnection, error) {
+	opts := []AllocationPaginateOption{
+		WithAllocationOrder(orderBy),
+		WithAllocationFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, "Site", "allocations"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newAllocationPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedAllocations[key], loaded), nil
+		}
+	}
+	return _m.QueryAllocations().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
 // HealthAlerts is the page of health_alerts that the arguments choose, loaded ahead or else read now.
@@ -221,6 +436,26 @@ func (_m *Sku) Machines(
 		}
 	}
 	return _m.QueryMachines().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
+// ExpectedMachines is the page of expected_machines that the arguments choose, loaded ahead or else read now.
+func (_m *Sku) ExpectedMachines(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *ExpectedMachineOrder, where *ExpectedMachineWhereInput,
+) (*ExpectedMachineConnection, error) {
+	opts := []ExpectedMachinePaginateOption{
+		WithExpectedMachineOrder(orderBy),
+		WithExpectedMachineFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, "Sku", "expectedMachines"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newExpectedMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedExpectedMachines[key], loaded), nil
+		}
+	}
+	return _m.QueryExpectedMachines().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
 // Site is the site, loaded ahead or else read now; nil without one.

@@ -5,8 +5,12 @@ package ent
 import (
 	"context"
 
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
@@ -21,10 +25,22 @@ type Noder interface {
 }
 
 // IsNode marks an implementation of the interface Node.
+func (*Allocation) IsNode() {}
+
+// IsNode marks an implementation of the interface Node.
+func (*AllocationMembership) IsNode() {}
+
+// IsNode marks an implementation of the interface Node.
+func (*ExpectedMachine) IsNode() {}
+
+// IsNode marks an implementation of the interface Node.
 func (*HealthAlert) IsNode() {}
 
 // IsNode marks an implementation of the interface Node.
 func (*Machine) IsNode() {}
+
+// IsNode marks an implementation of the interface Node.
+func (*MachineClaim) IsNode() {}
 
 // IsNode marks an implementation of the interface Node.
 func (*Site) IsNode() {}
@@ -46,6 +62,36 @@ func (c *Client) Noder(ctx context.Context, id string) (Noder, error) {
 		return nil, &NotFoundError{label: "node"}
 	}
 	switch prefix {
+	case "allocation":
+		query, err := c.Allocation.Query().Where(allocation.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return node, nil
+	case "member":
+		query, err := c.AllocationMembership.Query().Where(allocationmembership.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return node, nil
+	case "expected":
+		query, err := c.ExpectedMachine.Query().Where(expectedmachine.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return node, nil
 	case "alert":
 		query, err := c.HealthAlert.Query().Where(healthalert.ID(id)).CollectOne(ctx)
 		if err != nil {
@@ -58,6 +104,16 @@ func (c *Client) Noder(ctx context.Context, id string) (Noder, error) {
 		return node, nil
 	case "machine":
 		query, err := c.Machine.Query().Where(machine.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return node, nil
+	case "claim":
+		query, err := c.MachineClaim.Query().Where(machineclaim.ID(id)).CollectOne(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +181,45 @@ func (c *Client) Noders(ctx context.Context, ids []string) ([]Noder, error) {
 		}
 	}
 	found := make(map[string]Noder, len(ids))
+	if ids := byPrefix["allocation"]; len(ids) > 0 {
+		query, err := c.Allocation.Query().Where(allocation.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["member"]; len(ids) > 0 {
+		query, err := c.AllocationMembership.Query().Where(allocationmembership.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["expected"]; len(ids) > 0 {
+		query, err := c.ExpectedMachine.Query().Where(expectedmachine.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
 	if ids := byPrefix["alert"]; len(ids) > 0 {
 		query, err := c.HealthAlert.Query().Where(healthalert.IDIn(ids...)).CollectFields(ctx)
 		if err != nil {
@@ -140,6 +235,19 @@ func (c *Client) Noders(ctx context.Context, ids []string) ([]Noder, error) {
 	}
 	if ids := byPrefix["machine"]; len(ids) > 0 {
 		query, err := c.Machine.Query().Where(machine.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["claim"]; len(ids) > 0 {
+		query, err := c.MachineClaim.Query().Where(machineclaim.IDIn(ids...)).CollectFields(ctx)
 		if err != nil {
 			return nil, err
 		}

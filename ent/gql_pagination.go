@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
@@ -26,6 +30,807 @@ type (
 	PageInfo       = relay.PageInfo
 	OrderDirection = entgql.OrderDirection
 )
+
+// AllocationEdge is a Allocation with its position in a connection.
+type AllocationEdge struct {
+	Node   *Allocation `json:"node"`
+	Cursor Cursor      `json:"cursor"`
+}
+
+// AllocationConnection is a page of Allocations.
+type AllocationConnection struct {
+	Edges    []*AllocationEdge `json:"edges"`
+	PageInfo PageInfo          `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
+}
+
+// Nodes lists the items of the page.
+func (c *AllocationConnection) Nodes() []*Allocation {
+	nodes := make([]*Allocation, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
+	}
+	return nodes
+}
+
+// AllocationPaginateOption sets the order or the filter of a page.
+type AllocationPaginateOption func(*allocationPager) error
+
+// WithAllocationOrder sets the order; nil is by id.
+func WithAllocationOrder(order *AllocationOrder) AllocationPaginateOption {
+	if order == nil {
+		order = DefaultAllocationOrder
+	}
+	o := *order
+	return func(pager *allocationPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultAllocationOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithAllocationFilter sets the filter.
+func WithAllocationFilter(filter func(*AllocationQuery) (*AllocationQuery, error)) AllocationPaginateOption {
+	return func(pager *allocationPager) error {
+		if filter == nil {
+			return errors.New("AllocationQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+// allocationPager is a checked page with its order and filter.
+type allocationPager struct {
+	order  *AllocationOrder
+	filter func(*AllocationQuery) (*AllocationQuery, error)
+	page   relay.Page
+}
+
+func newAllocationPager(args relay.Args, opts []AllocationPaginateOption) (*allocationPager, error) {
+	p := &allocationPager{order: DefaultAllocationOrder}
+	for _, opt := range opts {
+		if err := opt(p); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *allocationPager) applyFilter(query *AllocationQuery) (*AllocationQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *allocationPager) applyCursors(query *AllocationQuery) *AllocationQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
+	}
+	return query
+}
+
+func (p *allocationPager) applyOrder(query *AllocationQuery) *AllocationQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *allocationPager) collect(ctx context.Context, query *AllocationQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(allocation.FieldID)
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return nil
+}
+
+// connection makes the page out of the rows that were fetched for it.
+func (p *allocationPager) connection(rows []*Allocation, loaded relay.Loaded) *AllocationConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &AllocationConnection{Edges: make([]*AllocationEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type AllocationConnection it reads no
+// more than that field selects.
+func (_q *AllocationQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...AllocationPaginateOption,
+) (*AllocationConnection, error) {
+	pager, err := newAllocationPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+	if err != nil {
+		return nil, err
+	}
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "AllocationConnection"); ok {
+		if wanted, err = selection.Connection("AllocationConnection", "AllocationEdge"); err != nil {
+			return nil, err
+		}
+	}
+	if _q, err = pager.applyFilter(_q); err != nil {
+		return nil, err
+	}
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*Allocation
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
+}
+
+var (
+	// AllocationOrderFieldCreatedAt orders Allocation by created_at.
+	AllocationOrderFieldCreatedAt = &AllocationOrderField{
+		name:   "CREATED_AT",
+		column: allocation.FieldCreatedAt,
+		kind:   relay.KindTime,
+		value: func(_m *Allocation) any {
+			return _m.CreatedAt
+		},
+	}
+	// AllocationOrderFieldName orders Allocation by name.
+	AllocationOrderFieldName = &AllocationOrderField{
+		name:   "NAME",
+		column: allocation.FieldName,
+		kind:   relay.KindString,
+		value: func(_m *Allocation) any {
+			return string(_m.Name)
+		},
+	}
+)
+
+// String returns the field's GraphQL name.
+func (f AllocationOrderField) String() string { return f.name }
+
+// MarshalGQL writes the GraphQL form.
+func (f AllocationOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.name))
+}
+
+// UnmarshalGQL reads the GraphQL form.
+func (f *AllocationOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("AllocationOrderField %T must be a string", v)
+	}
+	switch str {
+	case AllocationOrderFieldCreatedAt.name:
+		*f = *AllocationOrderFieldCreatedAt
+	case AllocationOrderFieldName.name:
+		*f = *AllocationOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid AllocationOrderField", str)
+	}
+	return nil
+}
+
+// AllocationOrderField is what Allocations can be ordered by.
+type AllocationOrderField struct {
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*Allocation) any
+}
+
+// AllocationOrder is an order of Allocations; the id breaks ties in the same direction.
+type AllocationOrder struct {
+	Direction OrderDirection        `json:"direction"`
+	Field     *AllocationOrderField `json:"field"`
+}
+
+func (o *AllocationOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "AllocationConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         allocation.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultAllocationOrder is by id, which is by time of creation.
+var DefaultAllocationOrder = &AllocationOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &AllocationOrderField{
+		column: allocation.FieldID,
+		kind:   relay.KindID,
+		value:  func(*Allocation) any { return nil },
+	},
+}
+
+// ToEdge gives Allocation its position in the order; nil is by id.
+func (_m *Allocation) ToEdge(order *AllocationOrder) *AllocationEdge {
+	if order == nil {
+		order = DefaultAllocationOrder
+	}
+	return &AllocationEdge{
+		Node:   _m,
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
+	}
+}
+
+// AllocationMembershipEdge is a AllocationMembership with its position in a connection.
+type AllocationMembershipEdge struct {
+	Node   *AllocationMembership `json:"node"`
+	Cursor Cursor                `json:"cursor"`
+}
+
+// AllocationMembershipConnection is a page of AllocationMemberships.
+type AllocationMembershipConnection struct {
+	Edges    []*AllocationMembershipEdge `json:"edges"`
+	PageInfo PageInfo                    `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
+}
+
+// Nodes lists the items of the page.
+func (c *AllocationMembershipConnection) Nodes() []*AllocationMembership {
+	nodes := make([]*AllocationMembership, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
+	}
+	return nodes
+}
+
+// AllocationMembershipPaginateOption sets the order or the filter of a page.
+type AllocationMembershipPaginateOption func(*allocationmembershipPager) error
+
+// WithAllocationMembershipOrder sets the order; nil is by id.
+func WithAllocationMembershipOrder(order *AllocationMembershipOrder) AllocationMembershipPaginateOption {
+	if order == nil {
+		order = DefaultAllocationMembershipOrder
+	}
+	o := *order
+	return func(pager *allocationmembershipPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultAllocationMembershipOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithAllocationMembershipFilter sets the filter.
+func WithAllocationMembershipFilter(filter func(*AllocationMembershipQuery) (*AllocationMembershipQuery, error)) AllocationMembershipPaginateOption {
+	return func(pager *allocationmembershipPager) error {
+		if filter == nil {
+			return errors.New("AllocationMembershipQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+// allocationmembershipPager is a checked page with its order and filter.
+type allocationmembershipPager struct {
+	order  *AllocationMembershipOrder
+	filter func(*AllocationMembershipQuery) (*AllocationMembershipQuery, error)
+	page   relay.Page
+}
+
+func newAllocationMembershipPager(args relay.Args, opts []AllocationMembershipPaginateOption) (*allocationmembershipPager, error) {
+	p := &allocationmembershipPager{order: DefaultAllocationMembershipOrder}
+	for _, opt := range opts {
+		if err := opt(p); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *allocationmembershipPager) applyFilter(query *AllocationMembershipQuery) (*AllocationMembershipQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *allocationmembershipPager) applyCursors(query *AllocationMembershipQuery) *AllocationMembershipQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
+	}
+	return query
+}
+
+func (p *allocationmembershipPager) applyOrder(query *AllocationMembershipQuery) *AllocationMembershipQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *allocationmembershipPager) collect(ctx context.Context, query *AllocationMembershipQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(allocationmembership.FieldID)
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return nil
+}
+
+// connection makes the page out of the rows that were fetched for it.
+func (p *allocationmembershipPager) connection(rows []*AllocationMembership, loaded relay.Loaded) *AllocationMembershipConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &AllocationMembershipConnection{Edges: make([]*AllocationMembershipEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type AllocationMembershipConnection it reads no
+// more than that field selects.
+func (_q *AllocationMembershipQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...AllocationMembershipPaginateOption,
+) (*AllocationMembershipConnection, error) {
+	pager, err := newAllocationMembershipPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+	if err != nil {
+		return nil, err
+	}
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "AllocationMembershipConnection"); ok {
+		if wanted, err = selection.Connection("AllocationMembershipConnection", "AllocationMembershipEdge"); err != nil {
+			return nil, err
+		}
+	}
+	if _q, err = pager.applyFilter(_q); err != nil {
+		return nil, err
+	}
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*AllocationMembership
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
+}
+
+var (
+	// AllocationMembershipOrderFieldAllocatedAt orders AllocationMembership by allocated_at.
+	AllocationMembershipOrderFieldAllocatedAt = &AllocationMembershipOrderField{
+		name:   "ALLOCATED_AT",
+		column: allocationmembership.FieldAllocatedAt,
+		kind:   relay.KindTime,
+		value: func(_m *AllocationMembership) any {
+			return _m.AllocatedAt
+		},
+	}
+)
+
+// String returns the field's GraphQL name.
+func (f AllocationMembershipOrderField) String() string { return f.name }
+
+// MarshalGQL writes the GraphQL form.
+func (f AllocationMembershipOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.name))
+}
+
+// UnmarshalGQL reads the GraphQL form.
+func (f *AllocationMembershipOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("AllocationMembershipOrderField %T must be a string", v)
+	}
+	switch str {
+	case AllocationMembershipOrderFieldAllocatedAt.name:
+		*f = *AllocationMembershipOrderFieldAllocatedAt
+	default:
+		return fmt.Errorf("%s is not a valid AllocationMembershipOrderField", str)
+	}
+	return nil
+}
+
+// AllocationMembershipOrderField is what AllocationMemberships can be ordered by.
+type AllocationMembershipOrderField struct {
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*AllocationMembership) any
+}
+
+// AllocationMembershipOrder is an order of AllocationMemberships; the id breaks ties in the same direction.
+type AllocationMembershipOrder struct {
+	Direction OrderDirection                  `json:"direction"`
+	Field     *AllocationMembershipOrderField `json:"field"`
+}
+
+func (o *AllocationMembershipOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "AllocationMembershipConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         allocationmembership.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultAllocationMembershipOrder is by id, which is by time of creation.
+var DefaultAllocationMembershipOrder = &AllocationMembershipOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &AllocationMembershipOrderField{
+		column: allocationmembership.FieldID,
+		kind:   relay.KindID,
+		value:  func(*AllocationMembership) any { return nil },
+	},
+}
+
+// ToEdge gives AllocationMembership its position in the order; nil is by id.
+func (_m *AllocationMembership) ToEdge(order *AllocationMembershipOrder) *AllocationMembershipEdge {
+	if order == nil {
+		order = DefaultAllocationMembershipOrder
+	}
+	return &AllocationMembershipEdge{
+		Node:   _m,
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
+	}
+}
+
+// ExpectedMachineEdge is a ExpectedMachine with its position in a connection.
+type ExpectedMachineEdge struct {
+	Node   *ExpectedMachine `json:"node"`
+	Cursor Cursor           `json:"cursor"`
+}
+
+// ExpectedMachineConnection is a page of ExpectedMachines.
+type ExpectedMachineConnection struct {
+	Edges    []*ExpectedMachineEdge `json:"edges"`
+	PageInfo PageInfo               `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
+}
+
+// Nodes lists the items of the page.
+func (c *ExpectedMachineConnection) Nodes() []*ExpectedMachine {
+	nodes := make([]*ExpectedMachine, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
+	}
+	return nodes
+}
+
+// ExpectedMachinePaginateOption sets the order or the filter of a page.
+type ExpectedMachinePaginateOption func(*expectedmachinePager) error
+
+// WithExpectedMachineOrder sets the order; nil is by id.
+func WithExpectedMachineOrder(order *ExpectedMachineOrder) ExpectedMachinePaginateOption {
+	if order == nil {
+		order = DefaultExpectedMachineOrder
+	}
+	o := *order
+	return func(pager *expectedmachinePager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultExpectedMachineOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithExpectedMachineFilter sets the filter.
+func WithExpectedMachineFilter(filter func(*ExpectedMachineQuery) (*ExpectedMachineQuery, error)) ExpectedMachinePaginateOption {
+	return func(pager *expectedmachinePager) error {
+		if filter == nil {
+			return errors.New("ExpectedMachineQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+// expectedmachinePager is a checked page with its order and filter.
+type expectedmachinePager struct {
+	order  *ExpectedMachineOrder
+	filter func(*ExpectedMachineQuery) (*ExpectedMachineQuery, error)
+	page   relay.Page
+}
+
+func newExpectedMachinePager(args relay.Args, opts []ExpectedMachinePaginateOption) (*expectedmachinePager, error) {
+	p := &expectedmachinePager{order: DefaultExpectedMachineOrder}
+	for _, opt := range opts {
+		if err := opt(p); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *expectedmachinePager) applyFilter(query *ExpectedMachineQuery) (*ExpectedMachineQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *expectedmachinePager) applyCursors(query *ExpectedMachineQuery) *ExpectedMachineQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
+	}
+	return query
+}
+
+func (p *expectedmachinePager) applyOrder(query *ExpectedMachineQuery) *ExpectedMachineQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *expectedmachinePager) collect(ctx context.Context, query *ExpectedMachineQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(expectedmachine.FieldID)
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return nil
+}
+
+// connection makes the page out of the rows that were fetched for it.
+func (p *expectedmachinePager) connection(rows []*ExpectedMachine, loaded relay.Loaded) *ExpectedMachineConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &ExpectedMachineConnection{Edges: make([]*ExpectedMachineEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type ExpectedMachineConnection it reads no
+// more than that field selects.
+func (_q *ExpectedMachineQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ExpectedMachinePaginateOption,
+) (*ExpectedMachineConnection, error) {
+	pager, err := newExpectedMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+	if err != nil {
+		return nil, err
+	}
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "ExpectedMachineConnection"); ok {
+		if wanted, err = selection.Connection("ExpectedMachineConnection", "ExpectedMachineEdge"); err != nil {
+			return nil, err
+		}
+	}
+	if _q, err = pager.applyFilter(_q); err != nil {
+		return nil, err
+	}
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*ExpectedMachine
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
+}
+
+var (
+	// ExpectedMachineOrderFieldCreatedAt orders ExpectedMachine by created_at.
+	ExpectedMachineOrderFieldCreatedAt = &ExpectedMachineOrderField{
+		name:   "CREATED_AT",
+		column: expectedmachine.FieldCreatedAt,
+		kind:   relay.KindTime,
+		value: func(_m *ExpectedMachine) any {
+			return _m.CreatedAt
+		},
+	}
+	// ExpectedMachineOrderFieldBmcMACAddress orders ExpectedMachine by bmc_mac_address.
+	ExpectedMachineOrderFieldBmcMACAddress = &ExpectedMachineOrderField{
+		name:   "BMC_MAC_ADDRESS",
+		column: expectedmachine.FieldBmcMACAddress,
+		kind:   relay.KindString,
+		value: func(_m *ExpectedMachine) any {
+			return string(_m.BmcMACAddress)
+		},
+	}
+	// ExpectedMachineOrderFieldUpdatedAt orders ExpectedMachine by updated_at.
+	ExpectedMachineOrderFieldUpdatedAt = &ExpectedMachineOrderField{
+		name:   "UPDATED_AT",
+		column: expectedmachine.FieldUpdatedAt,
+		kind:   relay.KindTime,
+		value: func(_m *ExpectedMachine) any {
+			return _m.UpdatedAt
+		},
+	}
+)
+
+// String returns the field's GraphQL name.
+func (f ExpectedMachineOrderField) String() string { return f.name }
+
+// MarshalGQL writes the GraphQL form.
+func (f ExpectedMachineOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.name))
+}
+
+// UnmarshalGQL reads the GraphQL form.
+func (f *ExpectedMachineOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ExpectedMachineOrderField %T must be a string", v)
+	}
+	switch str {
+	case ExpectedMachineOrderFieldCreatedAt.name:
+		*f = *ExpectedMachineOrderFieldCreatedAt
+	case ExpectedMachineOrderFieldBmcMACAddress.name:
+		*f = *ExpectedMachineOrderFieldBmcMACAddress
+	case ExpectedMachineOrderFieldUpdatedAt.name:
+		*f = *ExpectedMachineOrderFieldUpdatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ExpectedMachineOrderField", str)
+	}
+	return nil
+}
+
+// ExpectedMachineOrderField is what ExpectedMachines can be ordered by.
+type ExpectedMachineOrderField struct {
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*ExpectedMachine) any
+}
+
+// ExpectedMachineOrder is an order of ExpectedMachines; the id breaks ties in the same direction.
+type ExpectedMachineOrder struct {
+	Direction OrderDirection             `json:"direction"`
+	Field     *ExpectedMachineOrderField `json:"field"`
+}
+
+func (o *ExpectedMachineOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "ExpectedMachineConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         expectedmachine.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultExpectedMachineOrder is by id, which is by time of creation.
+var DefaultExpectedMachineOrder = &ExpectedMachineOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ExpectedMachineOrderField{
+		column: expectedmachine.FieldID,
+		kind:   relay.KindID,
+		value:  func(*ExpectedMachine) any { return nil },
+	},
+}
+
+// ToEdge gives ExpectedMachine its position in the order; nil is by id.
+func (_m *ExpectedMachine) ToEdge(order *ExpectedMachineOrder) *ExpectedMachineEdge {
+	if order == nil {
+		order = DefaultExpectedMachineOrder
+	}
+	return &ExpectedMachineEdge{
+		Node:   _m,
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
+	}
+}
 
 // HealthAlertEdge is a HealthAlert with its position in a connection.
 type HealthAlertEdge struct {
@@ -567,6 +1372,262 @@ func (_m *Machine) ToEdge(order *MachineOrder) *MachineEdge {
 		order = DefaultMachineOrder
 	}
 	return &MachineEdge{
+		Node:   _m,
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
+	}
+}
+
+// MachineClaimEdge is a MachineClaim with its position in a connection.
+type MachineClaimEdge struct {
+	Node   *MachineClaim `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// MachineClaimConnection is a page of MachineClaims.
+type MachineClaimConnection struct {
+	Edges    []*MachineClaimEdge `json:"edges"`
+	PageInfo PageInfo            `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
+}
+
+// Nodes lists the items of the page.
+func (c *MachineClaimConnection) Nodes() []*MachineClaim {
+	nodes := make([]*MachineClaim, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
+	}
+	return nodes
+}
+
+// MachineClaimPaginateOption sets the order or the filter of a page.
+type MachineClaimPaginateOption func(*machineclaimPager) error
+
+// WithMachineClaimOrder sets the order; nil is by id.
+func WithMachineClaimOrder(order *MachineClaimOrder) MachineClaimPaginateOption {
+	if order == nil {
+		order = DefaultMachineClaimOrder
+	}
+	o := *order
+	return func(pager *machineclaimPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultMachineClaimOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithMachineClaimFilter sets the filter.
+func WithMachineClaimFilter(filter func(*MachineClaimQuery) (*MachineClaimQuery, error)) MachineClaimPaginateOption {
+	return func(pager *machineclaimPager) error {
+		if filter == nil {
+			return errors.New("MachineClaimQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+// machineclaimPager is a checked page with its order and filter.
+type machineclaimPager struct {
+	order  *MachineClaimOrder
+	filter func(*MachineClaimQuery) (*MachineClaimQuery, error)
+	page   relay.Page
+}
+
+func newMachineClaimPager(args relay.Args, opts []MachineClaimPaginateOption) (*machineclaimPager, error) {
+	p := &machineclaimPager{order: DefaultMachineClaimOrder}
+	for _, opt := range opts {
+		if err := opt(p); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *machineclaimPager) applyFilter(query *MachineClaimQuery) (*MachineClaimQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *machineclaimPager) applyCursors(query *MachineClaimQuery) *MachineClaimQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
+	}
+	return query
+}
+
+func (p *machineclaimPager) applyOrder(query *MachineClaimQuery) *MachineClaimQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *machineclaimPager) collect(ctx context.Context, query *MachineClaimQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(machineclaim.FieldID)
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return nil
+}
+
+// connection makes the page out of the rows that were fetched for it.
+func (p *machineclaimPager) connection(rows []*MachineClaim, loaded relay.Loaded) *MachineClaimConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &MachineClaimConnection{Edges: make([]*MachineClaimEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type MachineClaimConnection it reads no
+// more than that field selects.
+func (_q *MachineClaimQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...MachineClaimPaginateOption,
+) (*MachineClaimConnection, error) {
+	pager, err := newMachineClaimPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+	if err != nil {
+		return nil, err
+	}
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "MachineClaimConnection"); ok {
+		if wanted, err = selection.Connection("MachineClaimConnection", "MachineClaimEdge"); err != nil {
+			return nil, err
+		}
+	}
+	if _q, err = pager.applyFilter(_q); err != nil {
+		return nil, err
+	}
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*MachineClaim
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
+}
+
+var (
+	// MachineClaimOrderFieldCreatedAt orders MachineClaim by created_at.
+	MachineClaimOrderFieldCreatedAt = &MachineClaimOrderField{
+		name:   "CREATED_AT",
+		column: machineclaim.FieldCreatedAt,
+		kind:   relay.KindTime,
+		value: func(_m *MachineClaim) any {
+			return _m.CreatedAt
+		},
+	}
+)
+
+// String returns the field's GraphQL name.
+func (f MachineClaimOrderField) String() string { return f.name }
+
+// MarshalGQL writes the GraphQL form.
+func (f MachineClaimOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.name))
+}
+
+// UnmarshalGQL reads the GraphQL form.
+func (f *MachineClaimOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("MachineClaimOrderField %T must be a string", v)
+	}
+	switch str {
+	case MachineClaimOrderFieldCreatedAt.name:
+		*f = *MachineClaimOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid MachineClaimOrderField", str)
+	}
+	return nil
+}
+
+// MachineClaimOrderField is what MachineClaims can be ordered by.
+type MachineClaimOrderField struct {
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*MachineClaim) any
+}
+
+// MachineClaimOrder is an order of MachineClaims; the id breaks ties in the same direction.
+type MachineClaimOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *MachineClaimOrderField `json:"field"`
+}
+
+func (o *MachineClaimOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "MachineClaimConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         machineclaim.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultMachineClaimOrder is by id, which is by time of creation.
+var DefaultMachineClaimOrder = &MachineClaimOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &MachineClaimOrderField{
+		column: machineclaim.FieldID,
+		kind:   relay.KindID,
+		value:  func(*MachineClaim) any { return nil },
+	},
+}
+
+// ToEdge gives MachineClaim its position in the order; nil is by id.
+func (_m *MachineClaim) ToEdge(order *MachineClaimOrder) *MachineClaimEdge {
+	if order == nil {
+		order = DefaultMachineClaimOrder
+	}
+	return &MachineClaimEdge{
 		Node:   _m,
 		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}

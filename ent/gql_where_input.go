@@ -4,8 +4,12 @@ package ent
 
 import (
 	"errors"
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/relay"
 	"fleetgraph/ent/site"
@@ -15,6 +19,1860 @@ import (
 	"fleetgraph/fleet"
 	"time"
 )
+
+// AllocationWhereInput represents a where input for filtering Allocation queries.
+type AllocationWhereInput struct {
+	Predicates []predicate.Allocation  `json:"-"`
+	Not        *AllocationWhereInput   `json:"not,omitempty"`
+	Or         []*AllocationWhereInput `json:"or,omitempty"`
+	And        []*AllocationWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID             *string  `json:"id,omitempty"`
+	IDNEQ          *string  `json:"idNEQ,omitempty"`
+	IDIn           []string `json:"idIn,omitempty"`
+	IDNotIn        []string `json:"idNotIn,omitempty"`
+	IDGT           *string  `json:"idGT,omitempty"`
+	IDGTE          *string  `json:"idGTE,omitempty"`
+	IDLT           *string  `json:"idLT,omitempty"`
+	IDLTE          *string  `json:"idLTE,omitempty"`
+	IDEqualFold    *string  `json:"idEqualFold,omitempty"`
+	IDContainsFold *string  `json:"idContainsFold,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "site_id" field predicates.
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "site" edge predicates.
+	HasSite     *bool             `json:"hasSite,omitempty"`
+	HasSiteWith []*SiteWhereInput `json:"hasSiteWith,omitempty"`
+
+	// "memberships" edge predicates.
+	HasMemberships     *bool                             `json:"hasMemberships,omitempty"`
+	HasMembershipsWith []*AllocationMembershipWhereInput `json:"hasMembershipsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *AllocationWhereInput) AddPredicates(predicates ...predicate.Allocation) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the AllocationWhereInput filter on the AllocationQuery builder.
+func (i *AllocationWhereInput) Filter(q *AllocationQuery) (*AllocationQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyAllocationWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyAllocationWhereInput is returned in case the AllocationWhereInput is empty.
+var ErrEmptyAllocationWhereInput = errors.New("ent: empty predicate AllocationWhereInput")
+
+// insideAllocationWhereInput says where an empty filter stands.
+func insideAllocationWhereInput(err error, field string) error {
+	if err == ErrEmptyAllocationWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
+// P returns a predicate for filtering allocations.
+// An error is returned if the input is empty or invalid.
+func (i *AllocationWhereInput) P() (predicate.Allocation, error) {
+	var predicates []predicate.Allocation
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, insideAllocationWhereInput(err, "not")
+		}
+		predicates = append(predicates, allocation.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, insideAllocationWhereInput(err, "or")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Allocation, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationWhereInput(err, "or")
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, allocation.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, insideAllocationWhereInput(err, "and")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Allocation, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationWhereInput(err, "and")
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, allocation.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, allocation.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, allocation.IDNEQ(*i.IDNEQ))
+	}
+	if i.IDIn != nil {
+		predicates = append(predicates, allocation.IDIn(i.IDIn...))
+	}
+	if i.IDNotIn != nil {
+		predicates = append(predicates, allocation.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, allocation.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, allocation.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, allocation.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, allocation.IDLTE(*i.IDLTE))
+	}
+	if i.IDEqualFold != nil {
+		predicates = append(predicates, allocation.IDEqualFold(*i.IDEqualFold))
+	}
+	if i.IDContainsFold != nil {
+		predicates = append(predicates, allocation.IDContainsFold(*i.IDContainsFold))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, allocation.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, allocation.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if i.CreatedAtIn != nil {
+		predicates = append(predicates, allocation.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if i.CreatedAtNotIn != nil {
+		predicates = append(predicates, allocation.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, allocation.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, allocation.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, allocation.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, allocation.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.SiteID != nil {
+		predicates = append(predicates, allocation.SiteIDEQ(*i.SiteID))
+	}
+	if i.SiteIDNEQ != nil {
+		predicates = append(predicates, allocation.SiteIDNEQ(*i.SiteIDNEQ))
+	}
+	if i.SiteIDIn != nil {
+		predicates = append(predicates, allocation.SiteIDIn(i.SiteIDIn...))
+	}
+	if i.SiteIDNotIn != nil {
+		predicates = append(predicates, allocation.SiteIDNotIn(i.SiteIDNotIn...))
+	}
+	if i.SiteIDGT != nil {
+		predicates = append(predicates, allocation.SiteIDGT(*i.SiteIDGT))
+	}
+	if i.SiteIDGTE != nil {
+		predicates = append(predicates, allocation.SiteIDGTE(*i.SiteIDGTE))
+	}
+	if i.SiteIDLT != nil {
+		predicates = append(predicates, allocation.SiteIDLT(*i.SiteIDLT))
+	}
+	if i.SiteIDLTE != nil {
+		predicates = append(predicates, allocation.SiteIDLTE(*i.SiteIDLTE))
+	}
+	if i.SiteIDContains != nil {
+		predicates = append(predicates, allocation.SiteIDContains(*i.SiteIDContains))
+	}
+	if i.SiteIDHasPrefix != nil {
+		predicates = append(predicates, allocation.SiteIDHasPrefix(*i.SiteIDHasPrefix))
+	}
+	if i.SiteIDHasSuffix != nil {
+		predicates = append(predicates, allocation.SiteIDHasSuffix(*i.SiteIDHasSuffix))
+	}
+	if i.SiteIDEqualFold != nil {
+		predicates = append(predicates, allocation.SiteIDEqualFold(*i.SiteIDEqualFold))
+	}
+	if i.SiteIDContainsFold != nil {
+		predicates = append(predicates, allocation.SiteIDContainsFold(*i.SiteIDContainsFold))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, allocation.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, allocation.NameNEQ(*i.NameNEQ))
+	}
+	if i.NameIn != nil {
+		predicates = append(predicates, allocation.NameIn(i.NameIn...))
+	}
+	if i.NameNotIn != nil {
+		predicates = append(predicates, allocation.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, allocation.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, allocation.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, allocation.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, allocation.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, allocation.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, allocation.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, allocation.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, allocation.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, allocation.NameContainsFold(*i.NameContainsFold))
+	}
+
+	if i.HasSite != nil {
+		p := allocation.HasSiteWith(relay.Visible("Site"))
+		if !*i.HasSite {
+			p = allocation.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
+		for _, w := range i.HasSiteWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, allocation.HasSiteWith(append(with, relay.Visible("Site"))...))
+	}
+	if i.HasMemberships != nil {
+		p := allocation.HasMembershipsWith(relay.Visible("AllocationMembership"))
+		if !*i.HasMemberships {
+			p = allocation.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasMembershipsWith != nil {
+		if len(i.HasMembershipsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMembershipsWith")
+		}
+		with := make([]predicate.AllocationMembership, 0, len(i.HasMembershipsWith)+1)
+		for _, w := range i.HasMembershipsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationMembershipWhereInput(err, "hasMembershipsWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, allocation.HasMembershipsWith(append(with, relay.Visible("AllocationMembership"))...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyAllocationWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return allocation.And(predicates...), nil
+	}
+}
+
+// AllocationMembershipWhereInput represents a where input for filtering AllocationMembership queries.
+type AllocationMembershipWhereInput struct {
+	Predicates []predicate.AllocationMembership  `json:"-"`
+	Not        *AllocationMembershipWhereInput   `json:"not,omitempty"`
+	Or         []*AllocationMembershipWhereInput `json:"or,omitempty"`
+	And        []*AllocationMembershipWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID             *string  `json:"id,omitempty"`
+	IDNEQ          *string  `json:"idNEQ,omitempty"`
+	IDIn           []string `json:"idIn,omitempty"`
+	IDNotIn        []string `json:"idNotIn,omitempty"`
+	IDGT           *string  `json:"idGT,omitempty"`
+	IDGTE          *string  `json:"idGTE,omitempty"`
+	IDLT           *string  `json:"idLT,omitempty"`
+	IDLTE          *string  `json:"idLTE,omitempty"`
+	IDEqualFold    *string  `json:"idEqualFold,omitempty"`
+	IDContainsFold *string  `json:"idContainsFold,omitempty"`
+
+	// "allocation_id" field predicates.
+	AllocationID             *string  `json:"allocationId,omitempty"`
+	AllocationIDNEQ          *string  `json:"allocationIdNEQ,omitempty"`
+	AllocationIDIn           []string `json:"allocationIdIn,omitempty"`
+	AllocationIDNotIn        []string `json:"allocationIdNotIn,omitempty"`
+	AllocationIDGT           *string  `json:"allocationIdGT,omitempty"`
+	AllocationIDGTE          *string  `json:"allocationIdGTE,omitempty"`
+	AllocationIDLT           *string  `json:"allocationIdLT,omitempty"`
+	AllocationIDLTE          *string  `json:"allocationIdLTE,omitempty"`
+	AllocationIDContains     *string  `json:"allocationIdContains,omitempty"`
+	AllocationIDHasPrefix    *string  `json:"allocationIdHasPrefix,omitempty"`
+	AllocationIDHasSuffix    *string  `json:"allocationIdHasSuffix,omitempty"`
+	AllocationIDEqualFold    *string  `json:"allocationIdEqualFold,omitempty"`
+	AllocationIDContainsFold *string  `json:"allocationIdContainsFold,omitempty"`
+
+	// "machine_id" field predicates.
+	MachineID             *string  `json:"machineId,omitempty"`
+	MachineIDNEQ          *string  `json:"machineIdNEQ,omitempty"`
+	MachineIDIn           []string `json:"machineIdIn,omitempty"`
+	MachineIDNotIn        []string `json:"machineIdNotIn,omitempty"`
+	MachineIDGT           *string  `json:"machineIdGT,omitempty"`
+	MachineIDGTE          *string  `json:"machineIdGTE,omitempty"`
+	MachineIDLT           *string  `json:"machineIdLT,omitempty"`
+	MachineIDLTE          *string  `json:"machineIdLTE,omitempty"`
+	MachineIDContains     *string  `json:"machineIdContains,omitempty"`
+	MachineIDHasPrefix    *string  `json:"machineIdHasPrefix,omitempty"`
+	MachineIDHasSuffix    *string  `json:"machineIdHasSuffix,omitempty"`
+	MachineIDIsNil        *bool    `json:"machineIdIsNil,omitempty"`
+	MachineIDNotNil       *bool    `json:"machineIdNotNil,omitempty"`
+	MachineIDEqualFold    *string  `json:"machineIdEqualFold,omitempty"`
+	MachineIDContainsFold *string  `json:"machineIdContainsFold,omitempty"`
+
+	// "machine_name" field predicates.
+	MachineName             *string  `json:"machineName,omitempty"`
+	MachineNameNEQ          *string  `json:"machineNameNEQ,omitempty"`
+	MachineNameIn           []string `json:"machineNameIn,omitempty"`
+	MachineNameNotIn        []string `json:"machineNameNotIn,omitempty"`
+	MachineNameGT           *string  `json:"machineNameGT,omitempty"`
+	MachineNameGTE          *string  `json:"machineNameGTE,omitempty"`
+	MachineNameLT           *string  `json:"machineNameLT,omitempty"`
+	MachineNameLTE          *string  `json:"machineNameLTE,omitempty"`
+	MachineNameContains     *string  `json:"machineNameContains,omitempty"`
+	MachineNameHasPrefix    *string  `json:"machineNameHasPrefix,omitempty"`
+	MachineNameHasSuffix    *string  `json:"machineNameHasSuffix,omitempty"`
+	MachineNameEqualFold    *string  `json:"machineNameEqualFold,omitempty"`
+	MachineNameContainsFold *string  `json:"machineNameContainsFold,omitempty"`
+
+	// "allocated_at" field predicates.
+	AllocatedAt      *time.Time  `json:"allocatedAt,omitempty"`
+	AllocatedAtNEQ   *time.Time  `json:"allocatedAtNEQ,omitempty"`
+	AllocatedAtIn    []time.Time `json:"allocatedAtIn,omitempty"`
+	AllocatedAtNotIn []time.Time `json:"allocatedAtNotIn,omitempty"`
+	AllocatedAtGT    *time.Time  `json:"allocatedAtGT,omitempty"`
+	AllocatedAtGTE   *time.Time  `json:"allocatedAtGTE,omitempty"`
+	AllocatedAtLT    *time.Time  `json:"allocatedAtLT,omitempty"`
+	AllocatedAtLTE   *time.Time  `json:"allocatedAtLTE,omitempty"`
+
+	// "released_at" field predicates.
+	ReleasedAt       *time.Time  `json:"releasedAt,omitempty"`
+	ReleasedAtNEQ    *time.Time  `json:"releasedAtNEQ,omitempty"`
+	ReleasedAtIn     []time.Time `json:"releasedAtIn,omitempty"`
+	ReleasedAtNotIn  []time.Time `json:"releasedAtNotIn,omitempty"`
+	ReleasedAtGT     *time.Time  `json:"releasedAtGT,omitempty"`
+	ReleasedAtGTE    *time.Time  `json:"releasedAtGTE,omitempty"`
+	ReleasedAtLT     *time.Time  `json:"releasedAtLT,omitempty"`
+	ReleasedAtLTE    *time.Time  `json:"releasedAtLTE,omitempty"`
+	ReleasedAtIsNil  *bool       `json:"releasedAtIsNil,omitempty"`
+	ReleasedAtNotNil *bool       `json:"releasedAtNotNil,omitempty"`
+
+	// "allocation" edge predicates.
+	HasAllocation     *bool                   `json:"hasAllocation,omitempty"`
+	HasAllocationWith []*AllocationWhereInput `json:"hasAllocationWith,omitempty"`
+
+	// "machine" edge predicates.
+	HasMachine     *bool                `json:"hasMachine,omitempty"`
+	HasMachineWith []*MachineWhereInput `json:"hasMachineWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *AllocationMembershipWhereInput) AddPredicates(predicates ...predicate.AllocationMembership) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the AllocationMembershipWhereInput filter on the AllocationMembershipQuery builder.
+func (i *AllocationMembershipWhereInput) Filter(q *AllocationMembershipQuery) (*AllocationMembershipQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyAllocationMembershipWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyAllocationMembershipWhereInput is returned in case the AllocationMembershipWhereInput is empty.
+var ErrEmptyAllocationMembershipWhereInput = errors.New("ent: empty predicate AllocationMembershipWhereInput")
+
+// insideAllocationMembershipWhereInput says where an empty filter stands.
+func insideAllocationMembershipWhereInput(err error, field string) error {
+	if err == ErrEmptyAllocationMembershipWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
+// P returns a predicate for filtering allocationmemberships.
+// An error is returned if the input is empty or invalid.
+func (i *AllocationMembershipWhereInput) P() (predicate.AllocationMembership, error) {
+	var predicates []predicate.AllocationMembership
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, insideAllocationMembershipWhereInput(err, "not")
+		}
+		predicates = append(predicates, allocationmembership.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, insideAllocationMembershipWhereInput(err, "or")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.AllocationMembership, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationMembershipWhereInput(err, "or")
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, allocationmembership.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, insideAllocationMembershipWhereInput(err, "and")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.AllocationMembership, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationMembershipWhereInput(err, "and")
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, allocationmembership.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, allocationmembership.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, allocationmembership.IDNEQ(*i.IDNEQ))
+	}
+	if i.IDIn != nil {
+		predicates = append(predicates, allocationmembership.IDIn(i.IDIn...))
+	}
+	if i.IDNotIn != nil {
+		predicates = append(predicates, allocationmembership.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, allocationmembership.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, allocationmembership.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, allocationmembership.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, allocationmembership.IDLTE(*i.IDLTE))
+	}
+	if i.IDEqualFold != nil {
+		predicates = append(predicates, allocationmembership.IDEqualFold(*i.IDEqualFold))
+	}
+	if i.IDContainsFold != nil {
+		predicates = append(predicates, allocationmembership.IDContainsFold(*i.IDContainsFold))
+	}
+	if i.AllocationID != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDEQ(*i.AllocationID))
+	}
+	if i.AllocationIDNEQ != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDNEQ(*i.AllocationIDNEQ))
+	}
+	if i.AllocationIDIn != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDIn(i.AllocationIDIn...))
+	}
+	if i.AllocationIDNotIn != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDNotIn(i.AllocationIDNotIn...))
+	}
+	if i.AllocationIDGT != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDGT(*i.AllocationIDGT))
+	}
+	if i.AllocationIDGTE != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDGTE(*i.AllocationIDGTE))
+	}
+	if i.AllocationIDLT != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDLT(*i.AllocationIDLT))
+	}
+	if i.AllocationIDLTE != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDLTE(*i.AllocationIDLTE))
+	}
+	if i.AllocationIDContains != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDContains(*i.AllocationIDContains))
+	}
+	if i.AllocationIDHasPrefix != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDHasPrefix(*i.AllocationIDHasPrefix))
+	}
+	if i.AllocationIDHasSuffix != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDHasSuffix(*i.AllocationIDHasSuffix))
+	}
+	if i.AllocationIDEqualFold != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDEqualFold(*i.AllocationIDEqualFold))
+	}
+	if i.AllocationIDContainsFold != nil {
+		predicates = append(predicates, allocationmembership.AllocationIDContainsFold(*i.AllocationIDContainsFold))
+	}
+	if i.MachineID != nil {
+		predicates = append(predicates, allocationmembership.MachineIDEQ(*i.MachineID))
+	}
+	if i.MachineIDNEQ != nil {
+		predicates = append(predicates, allocationmembership.MachineIDNEQ(*i.MachineIDNEQ))
+	}
+	if i.MachineIDIn != nil {
+		predicates = append(predicates, allocationmembership.MachineIDIn(i.MachineIDIn...))
+	}
+	if i.MachineIDNotIn != nil {
+		predicates = append(predicates, allocationmembership.MachineIDNotIn(i.MachineIDNotIn...))
+	}
+	if i.MachineIDGT != nil {
+		predicates = append(predicates, allocationmembership.MachineIDGT(*i.MachineIDGT))
+	}
+	if i.MachineIDGTE != nil {
+		predicates = append(predicates, allocationmembership.MachineIDGTE(*i.MachineIDGTE))
+	}
+	if i.MachineIDLT != nil {
+		predicates = append(predicates, allocationmembership.MachineIDLT(*i.MachineIDLT))
+	}
+	if i.MachineIDLTE != nil {
+		predicates = append(predicates, allocationmembership.MachineIDLTE(*i.MachineIDLTE))
+	}
+	if i.MachineIDContains != nil {
+		predicates = append(predicates, allocationmembership.MachineIDContains(*i.MachineIDContains))
+	}
+	if i.MachineIDHasPrefix != nil {
+		predicates = append(predicates, allocationmembership.MachineIDHasPrefix(*i.MachineIDHasPrefix))
+	}
+	if i.MachineIDHasSuffix != nil {
+		predicates = append(predicates, allocationmembership.MachineIDHasSuffix(*i.MachineIDHasSuffix))
+	}
+	if i.MachineIDIsNil != nil {
+		if *i.MachineIDIsNil {
+			predicates = append(predicates, allocationmembership.MachineIDIsNil())
+		} else {
+			predicates = append(predicates, allocationmembership.MachineIDNotNil())
+		}
+	}
+	if i.MachineIDNotNil != nil {
+		if *i.MachineIDNotNil {
+			predicates = append(predicates, allocationmembership.MachineIDNotNil())
+		} else {
+			predicates = append(predicates, allocationmembership.MachineIDIsNil())
+		}
+	}
+	if i.MachineIDEqualFold != nil {
+		predicates = append(predicates, allocationmembership.MachineIDEqualFold(*i.MachineIDEqualFold))
+	}
+	if i.MachineIDContainsFold != nil {
+		predicates = append(predicates, allocationmembership.MachineIDContainsFold(*i.MachineIDContainsFold))
+	}
+	if i.MachineName != nil {
+		predicates = append(predicates, allocationmembership.MachineNameEQ(*i.MachineName))
+	}
+	if i.MachineNameNEQ != nil {
+		predicates = append(predicates, allocationmembership.MachineNameNEQ(*i.MachineNameNEQ))
+	}
+	if i.MachineNameIn != nil {
+		predicates = append(predicates, allocationmembership.MachineNameIn(i.MachineNameIn...))
+	}
+	if i.MachineNameNotIn != nil {
+		predicates = append(predicates, allocationmembership.MachineNameNotIn(i.MachineNameNotIn...))
+	}
+	if i.MachineNameGT != nil {
+		predicates = append(predicates, allocationmembership.MachineNameGT(*i.MachineNameGT))
+	}
+	if i.MachineNameGTE != nil {
+		predicates = append(predicates, allocationmembership.MachineNameGTE(*i.MachineNameGTE))
+	}
+	if i.MachineNameLT != nil {
+		predicates = append(predicates, allocationmembership.MachineNameLT(*i.MachineNameLT))
+	}
+	if i.MachineNameLTE != nil {
+		predicates = append(predicates, allocationmembership.MachineNameLTE(*i.MachineNameLTE))
+	}
+	if i.MachineNameContains != nil {
+		predicates = append(predicates, allocationmembership.MachineNameContains(*i.MachineNameContains))
+	}
+	if i.MachineNameHasPrefix != nil {
+		predicates = append(predicates, allocationmembership.MachineNameHasPrefix(*i.MachineNameHasPrefix))
+	}
+	if i.MachineNameHasSuffix != nil {
+		predicates = append(predicates, allocationmembership.MachineNameHasSuffix(*i.MachineNameHasSuffix))
+	}
+	if i.MachineNameEqualFold != nil {
+		predicates = append(predicates, allocationmembership.MachineNameEqualFold(*i.MachineNameEqualFold))
+	}
+	if i.MachineNameContainsFold != nil {
+		predicates = append(predicates, allocationmembership.MachineNameContainsFold(*i.MachineNameContainsFold))
+	}
+	if i.AllocatedAt != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtEQ(*i.AllocatedAt))
+	}
+	if i.AllocatedAtNEQ != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtNEQ(*i.AllocatedAtNEQ))
+	}
+	if i.AllocatedAtIn != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtIn(i.AllocatedAtIn...))
+	}
+	if i.AllocatedAtNotIn != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtNotIn(i.AllocatedAtNotIn...))
+	}
+	if i.AllocatedAtGT != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtGT(*i.AllocatedAtGT))
+	}
+	if i.AllocatedAtGTE != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtGTE(*i.AllocatedAtGTE))
+	}
+	if i.AllocatedAtLT != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtLT(*i.AllocatedAtLT))
+	}
+	if i.AllocatedAtLTE != nil {
+		predicates = append(predicates, allocationmembership.AllocatedAtLTE(*i.AllocatedAtLTE))
+	}
+	if i.ReleasedAt != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtEQ(*i.ReleasedAt))
+	}
+	if i.ReleasedAtNEQ != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtNEQ(*i.ReleasedAtNEQ))
+	}
+	if i.ReleasedAtIn != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtIn(i.ReleasedAtIn...))
+	}
+	if i.ReleasedAtNotIn != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtNotIn(i.ReleasedAtNotIn...))
+	}
+	if i.ReleasedAtGT != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtGT(*i.ReleasedAtGT))
+	}
+	if i.ReleasedAtGTE != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtGTE(*i.ReleasedAtGTE))
+	}
+	if i.ReleasedAtLT != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtLT(*i.ReleasedAtLT))
+	}
+	if i.ReleasedAtLTE != nil {
+		predicates = append(predicates, allocationmembership.ReleasedAtLTE(*i.ReleasedAtLTE))
+	}
+	if i.ReleasedAtIsNil != nil {
+		if *i.ReleasedAtIsNil {
+			predicates = append(predicates, allocationmembership.ReleasedAtIsNil())
+		} else {
+			predicates = append(predicates, allocationmembership.ReleasedAtNotNil())
+		}
+	}
+	if i.ReleasedAtNotNil != nil {
+		if *i.ReleasedAtNotNil {
+			predicates = append(predicates, allocationmembership.ReleasedAtNotNil())
+		} else {
+			predicates = append(predicates, allocationmembership.ReleasedAtIsNil())
+		}
+	}
+
+	if i.HasAllocation != nil {
+		p := allocationmembership.HasAllocationWith(relay.Visible("Allocation"))
+		if !*i.HasAllocation {
+			p = allocationmembership.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasAllocationWith != nil {
+		if len(i.HasAllocationWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasAllocationWith")
+		}
+		with := make([]predicate.Allocation, 0, len(i.HasAllocationWith)+1)
+		for _, w := range i.HasAllocationWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationWhereInput(err, "hasAllocationWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, allocationmembership.HasAllocationWith(append(with, relay.Visible("Allocation"))...))
+	}
+	if i.HasMachine != nil {
+		p := allocationmembership.HasMachineWith(relay.Visible("Machine"))
+		if !*i.HasMachine {
+			p = allocationmembership.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasMachineWith != nil {
+		if len(i.HasMachineWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachineWith")
+		}
+		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
+		for _, w := range i.HasMachineWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideMachineWhereInput(err, "hasMachineWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, allocationmembership.HasMachineWith(append(with, relay.Visible("Machine"))...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyAllocationMembershipWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return allocationmembership.And(predicates...), nil
+	}
+}
+
+// ExpectedMachineWhereInput represents a where input for filtering ExpectedMachine queries.
+type ExpectedMachineWhereInput struct {
+	Predicates []predicate.ExpectedMachine  `json:"-"`
+	Not        *ExpectedMachineWhereInput   `json:"not,omitempty"`
+	Or         []*ExpectedMachineWhereInput `json:"or,omitempty"`
+	And        []*ExpectedMachineWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID             *string  `json:"id,omitempty"`
+	IDNEQ          *string  `json:"idNEQ,omitempty"`
+	IDIn           []string `json:"idIn,omitempty"`
+	IDNotIn        []string `json:"idNotIn,omitempty"`
+	IDGT           *string  `json:"idGT,omitempty"`
+	IDGTE          *string  `json:"idGTE,omitempty"`
+	IDLT           *string  `json:"idLT,omitempty"`
+	IDLTE          *string  `json:"idLTE,omitempty"`
+	IDEqualFold    *string  `json:"idEqualFold,omitempty"`
+	IDContainsFold *string  `json:"idContainsFold,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "site_id" field predicates.
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
+
+	// "bmc_mac_address" field predicates.
+	BmcMACAddress             *string  `json:"bmcMacAddress,omitempty"`
+	BmcMACAddressNEQ          *string  `json:"bmcMacAddressNEQ,omitempty"`
+	BmcMACAddressIn           []string `json:"bmcMacAddressIn,omitempty"`
+	BmcMACAddressNotIn        []string `json:"bmcMacAddressNotIn,omitempty"`
+	BmcMACAddressGT           *string  `json:"bmcMacAddressGT,omitempty"`
+	BmcMACAddressGTE          *string  `json:"bmcMacAddressGTE,omitempty"`
+	BmcMACAddressLT           *string  `json:"bmcMacAddressLT,omitempty"`
+	BmcMACAddressLTE          *string  `json:"bmcMacAddressLTE,omitempty"`
+	BmcMACAddressContains     *string  `json:"bmcMacAddressContains,omitempty"`
+	BmcMACAddressHasPrefix    *string  `json:"bmcMacAddressHasPrefix,omitempty"`
+	BmcMACAddressHasSuffix    *string  `json:"bmcMacAddressHasSuffix,omitempty"`
+	BmcMACAddressEqualFold    *string  `json:"bmcMacAddressEqualFold,omitempty"`
+	BmcMACAddressContainsFold *string  `json:"bmcMacAddressContainsFold,omitempty"`
+
+	// "chassis_serial_number" field predicates.
+	ChassisSerialNumber             *string  `json:"chassisSerialNumber,omitempty"`
+	ChassisSerialNumberNEQ          *string  `json:"chassisSerialNumberNEQ,omitempty"`
+	ChassisSerialNumberIn           []string `json:"chassisSerialNumberIn,omitempty"`
+	ChassisSerialNumberNotIn        []string `json:"chassisSerialNumberNotIn,omitempty"`
+	ChassisSerialNumberGT           *string  `json:"chassisSerialNumberGT,omitempty"`
+	ChassisSerialNumberGTE          *string  `json:"chassisSerialNumberGTE,omitempty"`
+	ChassisSerialNumberLT           *string  `json:"chassisSerialNumberLT,omitempty"`
+	ChassisSerialNumberLTE          *string  `json:"chassisSerialNumberLTE,omitempty"`
+	ChassisSerialNumberContains     *string  `json:"chassisSerialNumberContains,omitempty"`
+	ChassisSerialNumberHasPrefix    *string  `json:"chassisSerialNumberHasPrefix,omitempty"`
+	ChassisSerialNumberHasSuffix    *string  `json:"chassisSerialNumberHasSuffix,omitempty"`
+	ChassisSerialNumberEqualFold    *string  `json:"chassisSerialNumberEqualFold,omitempty"`
+	ChassisSerialNumberContainsFold *string  `json:"chassisSerialNumberContainsFold,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "sku_id" field predicates.
+	SkuID             *string  `json:"skuId,omitempty"`
+	SkuIDNEQ          *string  `json:"skuIdNEQ,omitempty"`
+	SkuIDIn           []string `json:"skuIdIn,omitempty"`
+	SkuIDNotIn        []string `json:"skuIdNotIn,omitempty"`
+	SkuIDGT           *string  `json:"skuIdGT,omitempty"`
+	SkuIDGTE          *string  `json:"skuIdGTE,omitempty"`
+	SkuIDLT           *string  `json:"skuIdLT,omitempty"`
+	SkuIDLTE          *string  `json:"skuIdLTE,omitempty"`
+	SkuIDContains     *string  `json:"skuIdContains,omitempty"`
+	SkuIDHasPrefix    *string  `json:"skuIdHasPrefix,omitempty"`
+	SkuIDHasSuffix    *string  `json:"skuIdHasSuffix,omitempty"`
+	SkuIDIsNil        *bool    `json:"skuIdIsNil,omitempty"`
+	SkuIDNotNil       *bool    `json:"skuIdNotNil,omitempty"`
+	SkuIDEqualFold    *string  `json:"skuIdEqualFold,omitempty"`
+	SkuIDContainsFold *string  `json:"skuIdContainsFold,omitempty"`
+
+	// "sku_name" field predicates.
+	SkuName             *string  `json:"skuName,omitempty"`
+	SkuNameNEQ          *string  `json:"skuNameNEQ,omitempty"`
+	SkuNameIn           []string `json:"skuNameIn,omitempty"`
+	SkuNameNotIn        []string `json:"skuNameNotIn,omitempty"`
+	SkuNameGT           *string  `json:"skuNameGT,omitempty"`
+	SkuNameGTE          *string  `json:"skuNameGTE,omitempty"`
+	SkuNameLT           *string  `json:"skuNameLT,omitempty"`
+	SkuNameLTE          *string  `json:"skuNameLTE,omitempty"`
+	SkuNameContains     *string  `json:"skuNameContains,omitempty"`
+	SkuNameHasPrefix    *string  `json:"skuNameHasPrefix,omitempty"`
+	SkuNameHasSuffix    *string  `json:"skuNameHasSuffix,omitempty"`
+	SkuNameIsNil        *bool    `json:"skuNameIsNil,omitempty"`
+	SkuNameNotNil       *bool    `json:"skuNameNotNil,omitempty"`
+	SkuNameEqualFold    *string  `json:"skuNameEqualFold,omitempty"`
+	SkuNameContainsFold *string  `json:"skuNameContainsFold,omitempty"`
+
+	// "rack_name" field predicates.
+	RackName             *string  `json:"rackName,omitempty"`
+	RackNameNEQ          *string  `json:"rackNameNEQ,omitempty"`
+	RackNameIn           []string `json:"rackNameIn,omitempty"`
+	RackNameNotIn        []string `json:"rackNameNotIn,omitempty"`
+	RackNameGT           *string  `json:"rackNameGT,omitempty"`
+	RackNameGTE          *string  `json:"rackNameGTE,omitempty"`
+	RackNameLT           *string  `json:"rackNameLT,omitempty"`
+	RackNameLTE          *string  `json:"rackNameLTE,omitempty"`
+	RackNameContains     *string  `json:"rackNameContains,omitempty"`
+	RackNameHasPrefix    *string  `json:"rackNameHasPrefix,omitempty"`
+	RackNameHasSuffix    *string  `json:"rackNameHasSuffix,omitempty"`
+	RackNameIsNil        *bool    `json:"rackNameIsNil,omitempty"`
+	RackNameNotNil       *bool    `json:"rackNameNotNil,omitempty"`
+	RackNameEqualFold    *string  `json:"rackNameEqualFold,omitempty"`
+	RackNameContainsFold *string  `json:"rackNameContainsFold,omitempty"`
+
+	// "default_pause_ingestion_and_poweron" field predicates.
+	DefaultPauseIngestionAndPoweron       *bool `json:"defaultPauseIngestionAndPoweron,omitempty"`
+	DefaultPauseIngestionAndPoweronNEQ    *bool `json:"defaultPauseIngestionAndPoweronNEQ,omitempty"`
+	DefaultPauseIngestionAndPoweronIsNil  *bool `json:"defaultPauseIngestionAndPoweronIsNil,omitempty"`
+	DefaultPauseIngestionAndPoweronNotNil *bool `json:"defaultPauseIngestionAndPoweronNotNil,omitempty"`
+
+	// "dpf_enabled" field predicates.
+	DpfEnabled       *bool `json:"dpfEnabled,omitempty"`
+	DpfEnabledNEQ    *bool `json:"dpfEnabledNEQ,omitempty"`
+	DpfEnabledIsNil  *bool `json:"dpfEnabledIsNil,omitempty"`
+	DpfEnabledNotNil *bool `json:"dpfEnabledNotNil,omitempty"`
+
+	// "bmc_ip_address" field predicates.
+	BmcIPAddress             *string  `json:"bmcIpAddress,omitempty"`
+	BmcIPAddressNEQ          *string  `json:"bmcIpAddressNEQ,omitempty"`
+	BmcIPAddressIn           []string `json:"bmcIpAddressIn,omitempty"`
+	BmcIPAddressNotIn        []string `json:"bmcIpAddressNotIn,omitempty"`
+	BmcIPAddressGT           *string  `json:"bmcIpAddressGT,omitempty"`
+	BmcIPAddressGTE          *string  `json:"bmcIpAddressGTE,omitempty"`
+	BmcIPAddressLT           *string  `json:"bmcIpAddressLT,omitempty"`
+	BmcIPAddressLTE          *string  `json:"bmcIpAddressLTE,omitempty"`
+	BmcIPAddressContains     *string  `json:"bmcIpAddressContains,omitempty"`
+	BmcIPAddressHasPrefix    *string  `json:"bmcIpAddressHasPrefix,omitempty"`
+	BmcIPAddressHasSuffix    *string  `json:"bmcIpAddressHasSuffix,omitempty"`
+	BmcIPAddressIsNil        *bool    `json:"bmcIpAddressIsNil,omitempty"`
+	BmcIPAddressNotNil       *bool    `json:"bmcIpAddressNotNil,omitempty"`
+	BmcIPAddressEqualFold    *string  `json:"bmcIpAddressEqualFold,omitempty"`
+	BmcIPAddressContainsFold *string  `json:"bmcIpAddressContainsFold,omitempty"`
+
+	// "bmc_retain_credentials" field predicates.
+	BmcRetainCredentials       *bool `json:"bmcRetainCredentials,omitempty"`
+	BmcRetainCredentialsNEQ    *bool `json:"bmcRetainCredentialsNEQ,omitempty"`
+	BmcRetainCredentialsIsNil  *bool `json:"bmcRetainCredentialsIsNil,omitempty"`
+	BmcRetainCredentialsNotNil *bool `json:"bmcRetainCredentialsNotNil,omitempty"`
+
+	// "dpu_mode" field predicates.
+	DpuMode       *fleet.DpuMode  `json:"dpuMode,omitempty"`
+	DpuModeNEQ    *fleet.DpuMode  `json:"dpuModeNEQ,omitempty"`
+	DpuModeIn     []fleet.DpuMode `json:"dpuModeIn,omitempty"`
+	DpuModeNotIn  []fleet.DpuMode `json:"dpuModeNotIn,omitempty"`
+	DpuModeIsNil  *bool           `json:"dpuModeIsNil,omitempty"`
+	DpuModeNotNil *bool           `json:"dpuModeNotNil,omitempty"`
+
+	// "machine_id" field predicates.
+	MachineID             *string  `json:"machineId,omitempty"`
+	MachineIDNEQ          *string  `json:"machineIdNEQ,omitempty"`
+	MachineIDIn           []string `json:"machineIdIn,omitempty"`
+	MachineIDNotIn        []string `json:"machineIdNotIn,omitempty"`
+	MachineIDGT           *string  `json:"machineIdGT,omitempty"`
+	MachineIDGTE          *string  `json:"machineIdGTE,omitempty"`
+	MachineIDLT           *string  `json:"machineIdLT,omitempty"`
+	MachineIDLTE          *string  `json:"machineIdLTE,omitempty"`
+	MachineIDContains     *string  `json:"machineIdContains,omitempty"`
+	MachineIDHasPrefix    *string  `json:"machineIdHasPrefix,omitempty"`
+	MachineIDHasSuffix    *string  `json:"machineIdHasSuffix,omitempty"`
+	MachineIDIsNil        *bool    `json:"machineIdIsNil,omitempty"`
+	MachineIDNotNil       *bool    `json:"machineIdNotNil,omitempty"`
+	MachineIDEqualFold    *string  `json:"machineIdEqualFold,omitempty"`
+	MachineIDContainsFold *string  `json:"machineIdContainsFold,omitempty"`
+
+	// "revision" field predicates.
+	Revision      *int  `json:"revision,omitempty"`
+	RevisionNEQ   *int  `json:"revisionNEQ,omitempty"`
+	RevisionIn    []int `json:"revisionIn,omitempty"`
+	RevisionNotIn []int `json:"revisionNotIn,omitempty"`
+	RevisionGT    *int  `json:"revisionGT,omitempty"`
+	RevisionGTE   *int  `json:"revisionGTE,omitempty"`
+	RevisionLT    *int  `json:"revisionLT,omitempty"`
+	RevisionLTE   *int  `json:"revisionLTE,omitempty"`
+
+	// "updated_at" field predicates.
+	UpdatedAt      *time.Time  `json:"updatedAt,omitempty"`
+	UpdatedAtNEQ   *time.Time  `json:"updatedAtNEQ,omitempty"`
+	UpdatedAtIn    []time.Time `json:"updatedAtIn,omitempty"`
+	UpdatedAtNotIn []time.Time `json:"updatedAtNotIn,omitempty"`
+	UpdatedAtGT    *time.Time  `json:"updatedAtGT,omitempty"`
+	UpdatedAtGTE   *time.Time  `json:"updatedAtGTE,omitempty"`
+	UpdatedAtLT    *time.Time  `json:"updatedAtLT,omitempty"`
+	UpdatedAtLTE   *time.Time  `json:"updatedAtLTE,omitempty"`
+
+	// "site" edge predicates.
+	HasSite     *bool             `json:"hasSite,omitempty"`
+	HasSiteWith []*SiteWhereInput `json:"hasSiteWith,omitempty"`
+
+	// "sku" edge predicates.
+	HasSku     *bool            `json:"hasSku,omitempty"`
+	HasSkuWith []*SkuWhereInput `json:"hasSkuWith,omitempty"`
+
+	// "machine" edge predicates.
+	HasMachine     *bool                `json:"hasMachine,omitempty"`
+	HasMachineWith []*MachineWhereInput `json:"hasMachineWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ExpectedMachineWhereInput) AddPredicates(predicates ...predicate.ExpectedMachine) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ExpectedMachineWhereInput filter on the ExpectedMachineQuery builder.
+func (i *ExpectedMachineWhereInput) Filter(q *ExpectedMachineQuery) (*ExpectedMachineQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyExpectedMachineWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyExpectedMachineWhereInput is returned in case the ExpectedMachineWhereInput is empty.
+var ErrEmptyExpectedMachineWhereInput = errors.New("ent: empty predicate ExpectedMachineWhereInput")
+
+// insideExpectedMachineWhereInput says where an empty filter stands.
+func insideExpectedMachineWhereInput(err error, field string) error {
+	if err == ErrEmptyExpectedMachineWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
+// P returns a predicate for filtering expectedmachines.
+// An error is returned if the input is empty or invalid.
+func (i *ExpectedMachineWhereInput) P() (predicate.ExpectedMachine, error) {
+	var predicates []predicate.ExpectedMachine
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, insideExpectedMachineWhereInput(err, "not")
+		}
+		predicates = append(predicates, expectedmachine.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, insideExpectedMachineWhereInput(err, "or")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ExpectedMachine, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideExpectedMachineWhereInput(err, "or")
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, expectedmachine.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, insideExpectedMachineWhereInput(err, "and")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ExpectedMachine, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideExpectedMachineWhereInput(err, "and")
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, expectedmachine.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, expectedmachine.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, expectedmachine.IDNEQ(*i.IDNEQ))
+	}
+	if i.IDIn != nil {
+		predicates = append(predicates, expectedmachine.IDIn(i.IDIn...))
+	}
+	if i.IDNotIn != nil {
+		predicates = append(predicates, expectedmachine.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, expectedmachine.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, expectedmachine.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, expectedmachine.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, expectedmachine.IDLTE(*i.IDLTE))
+	}
+	if i.IDEqualFold != nil {
+		predicates = append(predicates, expectedmachine.IDEqualFold(*i.IDEqualFold))
+	}
+	if i.IDContainsFold != nil {
+		predicates = append(predicates, expectedmachine.IDContainsFold(*i.IDContainsFold))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if i.CreatedAtIn != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if i.CreatedAtNotIn != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, expectedmachine.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.SiteID != nil {
+		predicates = append(predicates, expectedmachine.SiteIDEQ(*i.SiteID))
+	}
+	if i.SiteIDNEQ != nil {
+		predicates = append(predicates, expectedmachine.SiteIDNEQ(*i.SiteIDNEQ))
+	}
+	if i.SiteIDIn != nil {
+		predicates = append(predicates, expectedmachine.SiteIDIn(i.SiteIDIn...))
+	}
+	if i.SiteIDNotIn != nil {
+		predicates = append(predicates, expectedmachine.SiteIDNotIn(i.SiteIDNotIn...))
+	}
+	if i.SiteIDGT != nil {
+		predicates = append(predicates, expectedmachine.SiteIDGT(*i.SiteIDGT))
+	}
+	if i.SiteIDGTE != nil {
+		predicates = append(predicates, expectedmachine.SiteIDGTE(*i.SiteIDGTE))
+	}
+	if i.SiteIDLT != nil {
+		predicates = append(predicates, expectedmachine.SiteIDLT(*i.SiteIDLT))
+	}
+	if i.SiteIDLTE != nil {
+		predicates = append(predicates, expectedmachine.SiteIDLTE(*i.SiteIDLTE))
+	}
+	if i.SiteIDContains != nil {
+		predicates = append(predicates, expectedmachine.SiteIDContains(*i.SiteIDContains))
+	}
+	if i.SiteIDHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.SiteIDHasPrefix(*i.SiteIDHasPrefix))
+	}
+	if i.SiteIDHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.SiteIDHasSuffix(*i.SiteIDHasSuffix))
+	}
+	if i.SiteIDEqualFold != nil {
+		predicates = append(predicates, expectedmachine.SiteIDEqualFold(*i.SiteIDEqualFold))
+	}
+	if i.SiteIDContainsFold != nil {
+		predicates = append(predicates, expectedmachine.SiteIDContainsFold(*i.SiteIDContainsFold))
+	}
+	if i.BmcMACAddress != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressEQ(*i.BmcMACAddress))
+	}
+	if i.BmcMACAddressNEQ != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressNEQ(*i.BmcMACAddressNEQ))
+	}
+	if i.BmcMACAddressIn != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressIn(i.BmcMACAddressIn...))
+	}
+	if i.BmcMACAddressNotIn != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressNotIn(i.BmcMACAddressNotIn...))
+	}
+	if i.BmcMACAddressGT != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressGT(*i.BmcMACAddressGT))
+	}
+	if i.BmcMACAddressGTE != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressGTE(*i.BmcMACAddressGTE))
+	}
+	if i.BmcMACAddressLT != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressLT(*i.BmcMACAddressLT))
+	}
+	if i.BmcMACAddressLTE != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressLTE(*i.BmcMACAddressLTE))
+	}
+	if i.BmcMACAddressContains != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressContains(*i.BmcMACAddressContains))
+	}
+	if i.BmcMACAddressHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressHasPrefix(*i.BmcMACAddressHasPrefix))
+	}
+	if i.BmcMACAddressHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressHasSuffix(*i.BmcMACAddressHasSuffix))
+	}
+	if i.BmcMACAddressEqualFold != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressEqualFold(*i.BmcMACAddressEqualFold))
+	}
+	if i.BmcMACAddressContainsFold != nil {
+		predicates = append(predicates, expectedmachine.BmcMACAddressContainsFold(*i.BmcMACAddressContainsFold))
+	}
+	if i.ChassisSerialNumber != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberEQ(*i.ChassisSerialNumber))
+	}
+	if i.ChassisSerialNumberNEQ != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberNEQ(*i.ChassisSerialNumberNEQ))
+	}
+	if i.ChassisSerialNumberIn != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberIn(i.ChassisSerialNumberIn...))
+	}
+	if i.ChassisSerialNumberNotIn != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberNotIn(i.ChassisSerialNumberNotIn...))
+	}
+	if i.ChassisSerialNumberGT != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberGT(*i.ChassisSerialNumberGT))
+	}
+	if i.ChassisSerialNumberGTE != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberGTE(*i.ChassisSerialNumberGTE))
+	}
+	if i.ChassisSerialNumberLT != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberLT(*i.ChassisSerialNumberLT))
+	}
+	if i.ChassisSerialNumberLTE != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberLTE(*i.ChassisSerialNumberLTE))
+	}
+	if i.ChassisSerialNumberContains != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberContains(*i.ChassisSerialNumberContains))
+	}
+	if i.ChassisSerialNumberHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberHasPrefix(*i.ChassisSerialNumberHasPrefix))
+	}
+	if i.ChassisSerialNumberHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberHasSuffix(*i.ChassisSerialNumberHasSuffix))
+	}
+	if i.ChassisSerialNumberEqualFold != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberEqualFold(*i.ChassisSerialNumberEqualFold))
+	}
+	if i.ChassisSerialNumberContainsFold != nil {
+		predicates = append(predicates, expectedmachine.ChassisSerialNumberContainsFold(*i.ChassisSerialNumberContainsFold))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, expectedmachine.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, expectedmachine.NameNEQ(*i.NameNEQ))
+	}
+	if i.NameIn != nil {
+		predicates = append(predicates, expectedmachine.NameIn(i.NameIn...))
+	}
+	if i.NameNotIn != nil {
+		predicates = append(predicates, expectedmachine.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, expectedmachine.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, expectedmachine.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, expectedmachine.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, expectedmachine.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, expectedmachine.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, expectedmachine.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, expectedmachine.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, expectedmachine.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, expectedmachine.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if i.DescriptionIn != nil {
+		predicates = append(predicates, expectedmachine.DescriptionIn(i.DescriptionIn...))
+	}
+	if i.DescriptionNotIn != nil {
+		predicates = append(predicates, expectedmachine.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, expectedmachine.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, expectedmachine.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, expectedmachine.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, expectedmachine.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, expectedmachine.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, expectedmachine.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, expectedmachine.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.SkuID != nil {
+		predicates = append(predicates, expectedmachine.SkuIDEQ(*i.SkuID))
+	}
+	if i.SkuIDNEQ != nil {
+		predicates = append(predicates, expectedmachine.SkuIDNEQ(*i.SkuIDNEQ))
+	}
+	if i.SkuIDIn != nil {
+		predicates = append(predicates, expectedmachine.SkuIDIn(i.SkuIDIn...))
+	}
+	if i.SkuIDNotIn != nil {
+		predicates = append(predicates, expectedmachine.SkuIDNotIn(i.SkuIDNotIn...))
+	}
+	if i.SkuIDGT != nil {
+		predicates = append(predicates, expectedmachine.SkuIDGT(*i.SkuIDGT))
+	}
+	if i.SkuIDGTE != nil {
+		predicates = append(predicates, expectedmachine.SkuIDGTE(*i.SkuIDGTE))
+	}
+	if i.SkuIDLT != nil {
+		predicates = append(predicates, expectedmachine.SkuIDLT(*i.SkuIDLT))
+	}
+	if i.SkuIDLTE != nil {
+		predicates = append(predicates, expectedmachine.SkuIDLTE(*i.SkuIDLTE))
+	}
+	if i.SkuIDContains != nil {
+		predicates = append(predicates, expectedmachine.SkuIDContains(*i.SkuIDContains))
+	}
+	if i.SkuIDHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.SkuIDHasPrefix(*i.SkuIDHasPrefix))
+	}
+	if i.SkuIDHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.SkuIDHasSuffix(*i.SkuIDHasSuffix))
+	}
+	if i.SkuIDIsNil != nil {
+		if *i.SkuIDIsNil {
+			predicates = append(predicates, expectedmachine.SkuIDIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.SkuIDNotNil())
+		}
+	}
+	if i.SkuIDNotNil != nil {
+		if *i.SkuIDNotNil {
+			predicates = append(predicates, expectedmachine.SkuIDNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.SkuIDIsNil())
+		}
+	}
+	if i.SkuIDEqualFold != nil {
+		predicates = append(predicates, expectedmachine.SkuIDEqualFold(*i.SkuIDEqualFold))
+	}
+	if i.SkuIDContainsFold != nil {
+		predicates = append(predicates, expectedmachine.SkuIDContainsFold(*i.SkuIDContainsFold))
+	}
+	if i.SkuName != nil {
+		predicates = append(predicates, expectedmachine.SkuNameEQ(*i.SkuName))
+	}
+	if i.SkuNameNEQ != nil {
+		predicates = append(predicates, expectedmachine.SkuNameNEQ(*i.SkuNameNEQ))
+	}
+	if i.SkuNameIn != nil {
+		predicates = append(predicates, expectedmachine.SkuNameIn(i.SkuNameIn...))
+	}
+	if i.SkuNameNotIn != nil {
+		predicates = append(predicates, expectedmachine.SkuNameNotIn(i.SkuNameNotIn...))
+	}
+	if i.SkuNameGT != nil {
+		predicates = append(predicates, expectedmachine.SkuNameGT(*i.SkuNameGT))
+	}
+	if i.SkuNameGTE != nil {
+		predicates = append(predicates, expectedmachine.SkuNameGTE(*i.SkuNameGTE))
+	}
+	if i.SkuNameLT != nil {
+		predicates = append(predicates, expectedmachine.SkuNameLT(*i.SkuNameLT))
+	}
+	if i.SkuNameLTE != nil {
+		predicates = append(predicates, expectedmachine.SkuNameLTE(*i.SkuNameLTE))
+	}
+	if i.SkuNameContains != nil {
+		predicates = append(predicates, expectedmachine.SkuNameContains(*i.SkuNameContains))
+	}
+	if i.SkuNameHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.SkuNameHasPrefix(*i.SkuNameHasPrefix))
+	}
+	if i.SkuNameHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.SkuNameHasSuffix(*i.SkuNameHasSuffix))
+	}
+	if i.SkuNameIsNil != nil {
+		if *i.SkuNameIsNil {
+			predicates = append(predicates, expectedmachine.SkuNameIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.SkuNameNotNil())
+		}
+	}
+	if i.SkuNameNotNil != nil {
+		if *i.SkuNameNotNil {
+			predicates = append(predicates, expectedmachine.SkuNameNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.SkuNameIsNil())
+		}
+	}
+	if i.SkuNameEqualFold != nil {
+		predicates = append(predicates, expectedmachine.SkuNameEqualFold(*i.SkuNameEqualFold))
+	}
+	if i.SkuNameContainsFold != nil {
+		predicates = append(predicates, expectedmachine.SkuNameContainsFold(*i.SkuNameContainsFold))
+	}
+	if i.RackName != nil {
+		predicates = append(predicates, expectedmachine.RackNameEQ(*i.RackName))
+	}
+	if i.RackNameNEQ != nil {
+		predicates = append(predicates, expectedmachine.RackNameNEQ(*i.RackNameNEQ))
+	}
+	if i.RackNameIn != nil {
+		predicates = append(predicates, expectedmachine.RackNameIn(i.RackNameIn...))
+	}
+	if i.RackNameNotIn != nil {
+		predicates = append(predicates, expectedmachine.RackNameNotIn(i.RackNameNotIn...))
+	}
+	if i.RackNameGT != nil {
+		predicates = append(predicates, expectedmachine.RackNameGT(*i.RackNameGT))
+	}
+	if i.RackNameGTE != nil {
+		predicates = append(predicates, expectedmachine.RackNameGTE(*i.RackNameGTE))
+	}
+	if i.RackNameLT != nil {
+		predicates = append(predicates, expectedmachine.RackNameLT(*i.RackNameLT))
+	}
+	if i.RackNameLTE != nil {
+		predicates = append(predicates, expectedmachine.RackNameLTE(*i.RackNameLTE))
+	}
+	if i.RackNameContains != nil {
+		predicates = append(predicates, expectedmachine.RackNameContains(*i.RackNameContains))
+	}
+	if i.RackNameHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.RackNameHasPrefix(*i.RackNameHasPrefix))
+	}
+	if i.RackNameHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.RackNameHasSuffix(*i.RackNameHasSuffix))
+	}
+	if i.RackNameIsNil != nil {
+		if *i.RackNameIsNil {
+			predicates = append(predicates, expectedmachine.RackNameIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.RackNameNotNil())
+		}
+	}
+	if i.RackNameNotNil != nil {
+		if *i.RackNameNotNil {
+			predicates = append(predicates, expectedmachine.RackNameNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.RackNameIsNil())
+		}
+	}
+	if i.RackNameEqualFold != nil {
+		predicates = append(predicates, expectedmachine.RackNameEqualFold(*i.RackNameEqualFold))
+	}
+	if i.RackNameContainsFold != nil {
+		predicates = append(predicates, expectedmachine.RackNameContainsFold(*i.RackNameContainsFold))
+	}
+	if i.DefaultPauseIngestionAndPoweron != nil {
+		predicates = append(predicates, expectedmachine.DefaultPauseIngestionAndPoweronEQ(*i.DefaultPauseIngestionAndPoweron))
+	}
+	if i.DefaultPauseIngestionAndPoweronNEQ != nil {
+		predicates = append(predicates, expectedmachine.DefaultPauseIngestionAndPoweronNEQ(*i.DefaultPauseIngestionAndPoweronNEQ))
+	}
+	if i.DefaultPauseIngestionAndPoweronIsNil != nil {
+		if *i.DefaultPauseIngestionAndPoweronIsNil {
+			predicates = append(predicates, expectedmachine.DefaultPauseIngestionAndPoweronIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.DefaultPauseIngestionAndPoweronNotNil())
+		}
+	}
+	if i.DefaultPauseIngestionAndPoweronNotNil != nil {
+		if *i.DefaultPauseIngestionAndPoweronNotNil {
+			predicates = append(predicates, expectedmachine.DefaultPauseIngestionAndPoweronNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.DefaultPauseIngestionAndPoweronIsNil())
+		}
+	}
+	if i.DpfEnabled != nil {
+		predicates = append(predicates, expectedmachine.DpfEnabledEQ(*i.DpfEnabled))
+	}
+	if i.DpfEnabledNEQ != nil {
+		predicates = append(predicates, expectedmachine.DpfEnabledNEQ(*i.DpfEnabledNEQ))
+	}
+	if i.DpfEnabledIsNil != nil {
+		if *i.DpfEnabledIsNil {
+			predicates = append(predicates, expectedmachine.DpfEnabledIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.DpfEnabledNotNil())
+		}
+	}
+	if i.DpfEnabledNotNil != nil {
+		if *i.DpfEnabledNotNil {
+			predicates = append(predicates, expectedmachine.DpfEnabledNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.DpfEnabledIsNil())
+		}
+	}
+	if i.BmcIPAddress != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressEQ(*i.BmcIPAddress))
+	}
+	if i.BmcIPAddressNEQ != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressNEQ(*i.BmcIPAddressNEQ))
+	}
+	if i.BmcIPAddressIn != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressIn(i.BmcIPAddressIn...))
+	}
+	if i.BmcIPAddressNotIn != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressNotIn(i.BmcIPAddressNotIn...))
+	}
+	if i.BmcIPAddressGT != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressGT(*i.BmcIPAddressGT))
+	}
+	if i.BmcIPAddressGTE != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressGTE(*i.BmcIPAddressGTE))
+	}
+	if i.BmcIPAddressLT != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressLT(*i.BmcIPAddressLT))
+	}
+	if i.BmcIPAddressLTE != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressLTE(*i.BmcIPAddressLTE))
+	}
+	if i.BmcIPAddressContains != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressContains(*i.BmcIPAddressContains))
+	}
+	if i.BmcIPAddressHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressHasPrefix(*i.BmcIPAddressHasPrefix))
+	}
+	if i.BmcIPAddressHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressHasSuffix(*i.BmcIPAddressHasSuffix))
+	}
+	if i.BmcIPAddressIsNil != nil {
+		if *i.BmcIPAddressIsNil {
+			predicates = append(predicates, expectedmachine.BmcIPAddressIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.BmcIPAddressNotNil())
+		}
+	}
+	if i.BmcIPAddressNotNil != nil {
+		if *i.BmcIPAddressNotNil {
+			predicates = append(predicates, expectedmachine.BmcIPAddressNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.BmcIPAddressIsNil())
+		}
+	}
+	if i.BmcIPAddressEqualFold != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressEqualFold(*i.BmcIPAddressEqualFold))
+	}
+	if i.BmcIPAddressContainsFold != nil {
+		predicates = append(predicates, expectedmachine.BmcIPAddressContainsFold(*i.BmcIPAddressContainsFold))
+	}
+	if i.BmcRetainCredentials != nil {
+		predicates = append(predicates, expectedmachine.BmcRetainCredentialsEQ(*i.BmcRetainCredentials))
+	}
+	if i.BmcRetainCredentialsNEQ != nil {
+		predicates = append(predicates, expectedmachine.BmcRetainCredentialsNEQ(*i.BmcRetainCredentialsNEQ))
+	}
+	if i.BmcRetainCredentialsIsNil != nil {
+		if *i.BmcRetainCredentialsIsNil {
+			predicates = append(predicates, expectedmachine.BmcRetainCredentialsIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.BmcRetainCredentialsNotNil())
+		}
+	}
+	if i.BmcRetainCredentialsNotNil != nil {
+		if *i.BmcRetainCredentialsNotNil {
+			predicates = append(predicates, expectedmachine.BmcRetainCredentialsNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.BmcRetainCredentialsIsNil())
+		}
+	}
+	if i.DpuMode != nil {
+		predicates = append(predicates, expectedmachine.DpuModeEQ(*i.DpuMode))
+	}
+	if i.DpuModeNEQ != nil {
+		predicates = append(predicates, expectedmachine.DpuModeNEQ(*i.DpuModeNEQ))
+	}
+	if i.DpuModeIn != nil {
+		predicates = append(predicates, expectedmachine.DpuModeIn(i.DpuModeIn...))
+	}
+	if i.DpuModeNotIn != nil {
+		predicates = append(predicates, expectedmachine.DpuModeNotIn(i.DpuModeNotIn...))
+	}
+	if i.DpuModeIsNil != nil {
+		if *i.DpuModeIsNil {
+			predicates = append(predicates, expectedmachine.DpuModeIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.DpuModeNotNil())
+		}
+	}
+	if i.DpuModeNotNil != nil {
+		if *i.DpuModeNotNil {
+			predicates = append(predicates, expectedmachine.DpuModeNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.DpuModeIsNil())
+		}
+	}
+	if i.MachineID != nil {
+		predicates = append(predicates, expectedmachine.MachineIDEQ(*i.MachineID))
+	}
+	if i.MachineIDNEQ != nil {
+		predicates = append(predicates, expectedmachine.MachineIDNEQ(*i.MachineIDNEQ))
+	}
+	if i.MachineIDIn != nil {
+		predicates = append(predicates, expectedmachine.MachineIDIn(i.MachineIDIn...))
+	}
+	if i.MachineIDNotIn != nil {
+		predicates = append(predicates, expectedmachine.MachineIDNotIn(i.MachineIDNotIn...))
+	}
+	if i.MachineIDGT != nil {
+		predicates = append(predicates, expectedmachine.MachineIDGT(*i.MachineIDGT))
+	}
+	if i.MachineIDGTE != nil {
+		predicates = append(predicates, expectedmachine.MachineIDGTE(*i.MachineIDGTE))
+	}
+	if i.MachineIDLT != nil {
+		predicates = append(predicates, expectedmachine.MachineIDLT(*i.MachineIDLT))
+	}
+	if i.MachineIDLTE != nil {
+		predicates = append(predicates, expectedmachine.MachineIDLTE(*i.MachineIDLTE))
+	}
+	if i.MachineIDContains != nil {
+		predicates = append(predicates, expectedmachine.MachineIDContains(*i.MachineIDContains))
+	}
+	if i.MachineIDHasPrefix != nil {
+		predicates = append(predicates, expectedmachine.MachineIDHasPrefix(*i.MachineIDHasPrefix))
+	}
+	if i.MachineIDHasSuffix != nil {
+		predicates = append(predicates, expectedmachine.MachineIDHasSuffix(*i.MachineIDHasSuffix))
+	}
+	if i.MachineIDIsNil != nil {
+		if *i.MachineIDIsNil {
+			predicates = append(predicates, expectedmachine.MachineIDIsNil())
+		} else {
+			predicates = append(predicates, expectedmachine.MachineIDNotNil())
+		}
+	}
+	if i.MachineIDNotNil != nil {
+		if *i.MachineIDNotNil {
+			predicates = append(predicates, expectedmachine.MachineIDNotNil())
+		} else {
+			predicates = append(predicates, expectedmachine.MachineIDIsNil())
+		}
+	}
+	if i.MachineIDEqualFold != nil {
+		predicates = append(predicates, expectedmachine.MachineIDEqualFold(*i.MachineIDEqualFold))
+	}
+	if i.MachineIDContainsFold != nil {
+		predicates = append(predicates, expectedmachine.MachineIDContainsFold(*i.MachineIDContainsFold))
+	}
+	if i.Revision != nil {
+		predicates = append(predicates, expectedmachine.RevisionEQ(*i.Revision))
+	}
+	if i.RevisionNEQ != nil {
+		predicates = append(predicates, expectedmachine.RevisionNEQ(*i.RevisionNEQ))
+	}
+	if i.RevisionIn != nil {
+		predicates = append(predicates, expectedmachine.RevisionIn(i.RevisionIn...))
+	}
+	if i.RevisionNotIn != nil {
+		predicates = append(predicates, expectedmachine.RevisionNotIn(i.RevisionNotIn...))
+	}
+	if i.RevisionGT != nil {
+		predicates = append(predicates, expectedmachine.RevisionGT(*i.RevisionGT))
+	}
+	if i.RevisionGTE != nil {
+		predicates = append(predicates, expectedmachine.RevisionGTE(*i.RevisionGTE))
+	}
+	if i.RevisionLT != nil {
+		predicates = append(predicates, expectedmachine.RevisionLT(*i.RevisionLT))
+	}
+	if i.RevisionLTE != nil {
+		predicates = append(predicates, expectedmachine.RevisionLTE(*i.RevisionLTE))
+	}
+	if i.UpdatedAt != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtEQ(*i.UpdatedAt))
+	}
+	if i.UpdatedAtNEQ != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtNEQ(*i.UpdatedAtNEQ))
+	}
+	if i.UpdatedAtIn != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtIn(i.UpdatedAtIn...))
+	}
+	if i.UpdatedAtNotIn != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtNotIn(i.UpdatedAtNotIn...))
+	}
+	if i.UpdatedAtGT != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtGT(*i.UpdatedAtGT))
+	}
+	if i.UpdatedAtGTE != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtGTE(*i.UpdatedAtGTE))
+	}
+	if i.UpdatedAtLT != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtLT(*i.UpdatedAtLT))
+	}
+	if i.UpdatedAtLTE != nil {
+		predicates = append(predicates, expectedmachine.UpdatedAtLTE(*i.UpdatedAtLTE))
+	}
+
+	if i.HasSite != nil {
+		p := expectedmachine.HasSiteWith(relay.Visible("Site"))
+		if !*i.HasSite {
+			p = expectedmachine.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
+		for _, w := range i.HasSiteWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, expectedmachine.HasSiteWith(append(with, relay.Visible("Site"))...))
+	}
+	if i.HasSku != nil {
+		p := expectedmachine.HasSkuWith(relay.Visible("Sku"))
+		if !*i.HasSku {
+			p = expectedmachine.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasSkuWith != nil {
+		if len(i.HasSkuWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSkuWith")
+		}
+		with := make([]predicate.Sku, 0, len(i.HasSkuWith)+1)
+		for _, w := range i.HasSkuWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideSkuWhereInput(err, "hasSkuWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, expectedmachine.HasSkuWith(append(with, relay.Visible("Sku"))...))
+	}
+	if i.HasMachine != nil {
+		p := expectedmachine.HasMachineWith(relay.Visible("Machine"))
+		if !*i.HasMachine {
+			p = expectedmachine.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasMachineWith != nil {
+		if len(i.HasMachineWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachineWith")
+		}
+		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
+		for _, w := range i.HasMachineWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideMachineWhereInput(err, "hasMachineWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, expectedmachine.HasMachineWith(append(with, relay.Visible("Machine"))...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyExpectedMachineWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return expectedmachine.And(predicates...), nil
+	}
+}
 
 // HealthAlertWhereInput represents a where input for filtering HealthAlert queries.
 type HealthAlertWhereInput struct {
@@ -851,6 +2709,42 @@ type MachineWhereInput struct {
 	InventoryReportedAtIsNil  *bool       `json:"inventoryReportedAtIsNil,omitempty"`
 	InventoryReportedAtNotNil *bool       `json:"inventoryReportedAtNotNil,omitempty"`
 
+	// "verify_requested_at" field predicates.
+	VerifyRequestedAt       *time.Time  `json:"verifyRequestedAt,omitempty"`
+	VerifyRequestedAtNEQ    *time.Time  `json:"verifyRequestedAtNEQ,omitempty"`
+	VerifyRequestedAtIn     []time.Time `json:"verifyRequestedAtIn,omitempty"`
+	VerifyRequestedAtNotIn  []time.Time `json:"verifyRequestedAtNotIn,omitempty"`
+	VerifyRequestedAtGT     *time.Time  `json:"verifyRequestedAtGT,omitempty"`
+	VerifyRequestedAtGTE    *time.Time  `json:"verifyRequestedAtGTE,omitempty"`
+	VerifyRequestedAtLT     *time.Time  `json:"verifyRequestedAtLT,omitempty"`
+	VerifyRequestedAtLTE    *time.Time  `json:"verifyRequestedAtLTE,omitempty"`
+	VerifyRequestedAtIsNil  *bool       `json:"verifyRequestedAtIsNil,omitempty"`
+	VerifyRequestedAtNotNil *bool       `json:"verifyRequestedAtNotNil,omitempty"`
+
+	// "last_match_attempt_at" field predicates.
+	LastMatchAttemptAt       *time.Time  `json:"lastMatchAttemptAt,omitempty"`
+	LastMatchAttemptAtNEQ    *time.Time  `json:"lastMatchAttemptAtNEQ,omitempty"`
+	LastMatchAttemptAtIn     []time.Time `json:"lastMatchAttemptAtIn,omitempty"`
+	LastMatchAttemptAtNotIn  []time.Time `json:"lastMatchAttemptAtNotIn,omitempty"`
+	LastMatchAttemptAtGT     *time.Time  `json:"lastMatchAttemptAtGT,omitempty"`
+	LastMatchAttemptAtGTE    *time.Time  `json:"lastMatchAttemptAtGTE,omitempty"`
+	LastMatchAttemptAtLT     *time.Time  `json:"lastMatchAttemptAtLT,omitempty"`
+	LastMatchAttemptAtLTE    *time.Time  `json:"lastMatchAttemptAtLTE,omitempty"`
+	LastMatchAttemptAtIsNil  *bool       `json:"lastMatchAttemptAtIsNil,omitempty"`
+	LastMatchAttemptAtNotNil *bool       `json:"lastMatchAttemptAtNotNil,omitempty"`
+
+	// "last_generate_attempt_at" field predicates.
+	LastGenerateAttemptAt       *time.Time  `json:"lastGenerateAttemptAt,omitempty"`
+	LastGenerateAttemptAtNEQ    *time.Time  `json:"lastGenerateAttemptAtNEQ,omitempty"`
+	LastGenerateAttemptAtIn     []time.Time `json:"lastGenerateAttemptAtIn,omitempty"`
+	LastGenerateAttemptAtNotIn  []time.Time `json:"lastGenerateAttemptAtNotIn,omitempty"`
+	LastGenerateAttemptAtGT     *time.Time  `json:"lastGenerateAttemptAtGT,omitempty"`
+	LastGenerateAttemptAtGTE    *time.Time  `json:"lastGenerateAttemptAtGTE,omitempty"`
+	LastGenerateAttemptAtLT     *time.Time  `json:"lastGenerateAttemptAtLT,omitempty"`
+	LastGenerateAttemptAtLTE    *time.Time  `json:"lastGenerateAttemptAtLTE,omitempty"`
+	LastGenerateAttemptAtIsNil  *bool       `json:"lastGenerateAttemptAtIsNil,omitempty"`
+	LastGenerateAttemptAtNotNil *bool       `json:"lastGenerateAttemptAtNotNil,omitempty"`
+
 	// "updated_at" field predicates.
 	UpdatedAt      *time.Time  `json:"updatedAt,omitempty"`
 	UpdatedAtNEQ   *time.Time  `json:"updatedAtNEQ,omitempty"`
@@ -876,6 +2770,18 @@ type MachineWhereInput struct {
 	// "transitions" edge predicates.
 	HasTransitions     *bool                   `json:"hasTransitions,omitempty"`
 	HasTransitionsWith []*TransitionWhereInput `json:"hasTransitionsWith,omitempty"`
+
+	// "expected_machine" edge predicates.
+	HasExpectedMachine     *bool                        `json:"hasExpectedMachine,omitempty"`
+	HasExpectedMachineWith []*ExpectedMachineWhereInput `json:"hasExpectedMachineWith,omitempty"`
+
+	// "memberships" edge predicates.
+	HasMemberships     *bool                             `json:"hasMemberships,omitempty"`
+	HasMembershipsWith []*AllocationMembershipWhereInput `json:"hasMembershipsWith,omitempty"`
+
+	// "claim" edge predicates.
+	HasClaim     *bool                     `json:"hasClaim,omitempty"`
+	HasClaimWith []*MachineClaimWhereInput `json:"hasClaimWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -1509,6 +3415,120 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 			predicates = append(predicates, machine.InventoryReportedAtIsNil())
 		}
 	}
+	if i.VerifyRequestedAt != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtEQ(*i.VerifyRequestedAt))
+	}
+	if i.VerifyRequestedAtNEQ != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtNEQ(*i.VerifyRequestedAtNEQ))
+	}
+	if i.VerifyRequestedAtIn != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtIn(i.VerifyRequestedAtIn...))
+	}
+	if i.VerifyRequestedAtNotIn != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtNotIn(i.VerifyRequestedAtNotIn...))
+	}
+	if i.VerifyRequestedAtGT != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtGT(*i.VerifyRequestedAtGT))
+	}
+	if i.VerifyRequestedAtGTE != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtGTE(*i.VerifyRequestedAtGTE))
+	}
+	if i.VerifyRequestedAtLT != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtLT(*i.VerifyRequestedAtLT))
+	}
+	if i.VerifyRequestedAtLTE != nil {
+		predicates = append(predicates, machine.VerifyRequestedAtLTE(*i.VerifyRequestedAtLTE))
+	}
+	if i.VerifyRequestedAtIsNil != nil {
+		if *i.VerifyRequestedAtIsNil {
+			predicates = append(predicates, machine.VerifyRequestedAtIsNil())
+		} else {
+			predicates = append(predicates, machine.VerifyRequestedAtNotNil())
+		}
+	}
+	if i.VerifyRequestedAtNotNil != nil {
+		if *i.VerifyRequestedAtNotNil {
+			predicates = append(predicates, machine.VerifyRequestedAtNotNil())
+		} else {
+			predicates = append(predicates, machine.VerifyRequestedAtIsNil())
+		}
+	}
+	if i.LastMatchAttemptAt != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtEQ(*i.LastMatchAttemptAt))
+	}
+	if i.LastMatchAttemptAtNEQ != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtNEQ(*i.LastMatchAttemptAtNEQ))
+	}
+	if i.LastMatchAttemptAtIn != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtIn(i.LastMatchAttemptAtIn...))
+	}
+	if i.LastMatchAttemptAtNotIn != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtNotIn(i.LastMatchAttemptAtNotIn...))
+	}
+	if i.LastMatchAttemptAtGT != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtGT(*i.LastMatchAttemptAtGT))
+	}
+	if i.LastMatchAttemptAtGTE != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtGTE(*i.LastMatchAttemptAtGTE))
+	}
+	if i.LastMatchAttemptAtLT != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtLT(*i.LastMatchAttemptAtLT))
+	}
+	if i.LastMatchAttemptAtLTE != nil {
+		predicates = append(predicates, machine.LastMatchAttemptAtLTE(*i.LastMatchAttemptAtLTE))
+	}
+	if i.LastMatchAttemptAtIsNil != nil {
+		if *i.LastMatchAttemptAtIsNil {
+			predicates = append(predicates, machine.LastMatchAttemptAtIsNil())
+		} else {
+			predicates = append(predicates, machine.LastMatchAttemptAtNotNil())
+		}
+	}
+	if i.LastMatchAttemptAtNotNil != nil {
+		if *i.LastMatchAttemptAtNotNil {
+			predicates = append(predicates, machine.LastMatchAttemptAtNotNil())
+		} else {
+			predicates = append(predicates, machine.LastMatchAttemptAtIsNil())
+		}
+	}
+	if i.LastGenerateAttemptAt != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtEQ(*i.LastGenerateAttemptAt))
+	}
+	if i.LastGenerateAttemptAtNEQ != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtNEQ(*i.LastGenerateAttemptAtNEQ))
+	}
+	if i.LastGenerateAttemptAtIn != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtIn(i.LastGenerateAttemptAtIn...))
+	}
+	if i.LastGenerateAttemptAtNotIn != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtNotIn(i.LastGenerateAttemptAtNotIn...))
+	}
+	if i.LastGenerateAttemptAtGT != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtGT(*i.LastGenerateAttemptAtGT))
+	}
+	if i.LastGenerateAttemptAtGTE != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtGTE(*i.LastGenerateAttemptAtGTE))
+	}
+	if i.LastGenerateAttemptAtLT != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtLT(*i.LastGenerateAttemptAtLT))
+	}
+	if i.LastGenerateAttemptAtLTE != nil {
+		predicates = append(predicates, machine.LastGenerateAttemptAtLTE(*i.LastGenerateAttemptAtLTE))
+	}
+	if i.LastGenerateAttemptAtIsNil != nil {
+		if *i.LastGenerateAttemptAtIsNil {
+			predicates = append(predicates, machine.LastGenerateAttemptAtIsNil())
+		} else {
+			predicates = append(predicates, machine.LastGenerateAttemptAtNotNil())
+		}
+	}
+	if i.LastGenerateAttemptAtNotNil != nil {
+		if *i.LastGenerateAttemptAtNotNil {
+			predicates = append(predicates, machine.LastGenerateAttemptAtNotNil())
+		} else {
+			predicates = append(predicates, machine.LastGenerateAttemptAtIsNil())
+		}
+	}
 	if i.UpdatedAt != nil {
 		predicates = append(predicates, machine.UpdatedAtEQ(*i.UpdatedAt))
 	}
@@ -1618,6 +3638,69 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		}
 		predicates = append(predicates, machine.HasTransitionsWith(append(with, relay.Visible("Transition"))...))
 	}
+	if i.HasExpectedMachine != nil {
+		p := machine.HasExpectedMachineWith(relay.Visible("ExpectedMachine"))
+		if !*i.HasExpectedMachine {
+			p = machine.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasExpectedMachineWith != nil {
+		if len(i.HasExpectedMachineWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasExpectedMachineWith")
+		}
+		with := make([]predicate.ExpectedMachine, 0, len(i.HasExpectedMachineWith)+1)
+		for _, w := range i.HasExpectedMachineWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideExpectedMachineWhereInput(err, "hasExpectedMachineWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, machine.HasExpectedMachineWith(append(with, relay.Visible("ExpectedMachine"))...))
+	}
+	if i.HasMemberships != nil {
+		p := machine.HasMembershipsWith(relay.Visible("AllocationMembership"))
+		if !*i.HasMemberships {
+			p = machine.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasMembershipsWith != nil {
+		if len(i.HasMembershipsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMembershipsWith")
+		}
+		with := make([]predicate.AllocationMembership, 0, len(i.HasMembershipsWith)+1)
+		for _, w := range i.HasMembershipsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationMembershipWhereInput(err, "hasMembershipsWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, machine.HasMembershipsWith(append(with, relay.Visible("AllocationMembership"))...))
+	}
+	if i.HasClaim != nil {
+		p := machine.HasClaimWith(relay.Visible("MachineClaim"))
+		if !*i.HasClaim {
+			p = machine.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasClaimWith != nil {
+		if len(i.HasClaimWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasClaimWith")
+		}
+		with := make([]predicate.MachineClaim, 0, len(i.HasClaimWith)+1)
+		for _, w := range i.HasClaimWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideMachineClaimWhereInput(err, "hasClaimWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, machine.HasClaimWith(append(with, relay.Visible("MachineClaim"))...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyMachineWhereInput
@@ -1625,6 +3708,338 @@ func (i *MachineWhereInput) P() (predicate.Machine, error) {
 		return predicates[0], nil
 	default:
 		return machine.And(predicates...), nil
+	}
+}
+
+// MachineClaimWhereInput represents a where input for filtering MachineClaim queries.
+type MachineClaimWhereInput struct {
+	Predicates []predicate.MachineClaim  `json:"-"`
+	Not        *MachineClaimWhereInput   `json:"not,omitempty"`
+	Or         []*MachineClaimWhereInput `json:"or,omitempty"`
+	And        []*MachineClaimWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID             *string  `json:"id,omitempty"`
+	IDNEQ          *string  `json:"idNEQ,omitempty"`
+	IDIn           []string `json:"idIn,omitempty"`
+	IDNotIn        []string `json:"idNotIn,omitempty"`
+	IDGT           *string  `json:"idGT,omitempty"`
+	IDGTE          *string  `json:"idGTE,omitempty"`
+	IDLT           *string  `json:"idLT,omitempty"`
+	IDLTE          *string  `json:"idLTE,omitempty"`
+	IDEqualFold    *string  `json:"idEqualFold,omitempty"`
+	IDContainsFold *string  `json:"idContainsFold,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "machine_id" field predicates.
+	MachineID             *string  `json:"machineId,omitempty"`
+	MachineIDNEQ          *string  `json:"machineIdNEQ,omitempty"`
+	MachineIDIn           []string `json:"machineIdIn,omitempty"`
+	MachineIDNotIn        []string `json:"machineIdNotIn,omitempty"`
+	MachineIDGT           *string  `json:"machineIdGT,omitempty"`
+	MachineIDGTE          *string  `json:"machineIdGTE,omitempty"`
+	MachineIDLT           *string  `json:"machineIdLT,omitempty"`
+	MachineIDLTE          *string  `json:"machineIdLTE,omitempty"`
+	MachineIDContains     *string  `json:"machineIdContains,omitempty"`
+	MachineIDHasPrefix    *string  `json:"machineIdHasPrefix,omitempty"`
+	MachineIDHasSuffix    *string  `json:"machineIdHasSuffix,omitempty"`
+	MachineIDEqualFold    *string  `json:"machineIdEqualFold,omitempty"`
+	MachineIDContainsFold *string  `json:"machineIdContainsFold,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *fleet.ClaimKind  `json:"kind,omitempty"`
+	KindNEQ   *fleet.ClaimKind  `json:"kindNEQ,omitempty"`
+	KindIn    []fleet.ClaimKind `json:"kindIn,omitempty"`
+	KindNotIn []fleet.ClaimKind `json:"kindNotIn,omitempty"`
+
+	// "holder_id" field predicates.
+	HolderID             *string  `json:"holderId,omitempty"`
+	HolderIDNEQ          *string  `json:"holderIdNEQ,omitempty"`
+	HolderIDIn           []string `json:"holderIdIn,omitempty"`
+	HolderIDNotIn        []string `json:"holderIdNotIn,omitempty"`
+	HolderIDGT           *string  `json:"holderIdGT,omitempty"`
+	HolderIDGTE          *string  `json:"holderIdGTE,omitempty"`
+	HolderIDLT           *string  `json:"holderIdLT,omitempty"`
+	HolderIDLTE          *string  `json:"holderIdLTE,omitempty"`
+	HolderIDContains     *string  `json:"holderIdContains,omitempty"`
+	HolderIDHasPrefix    *string  `json:"holderIdHasPrefix,omitempty"`
+	HolderIDHasSuffix    *string  `json:"holderIdHasSuffix,omitempty"`
+	HolderIDEqualFold    *string  `json:"holderIdEqualFold,omitempty"`
+	HolderIDContainsFold *string  `json:"holderIdContainsFold,omitempty"`
+
+	// "machine" edge predicates.
+	HasMachine     *bool                `json:"hasMachine,omitempty"`
+	HasMachineWith []*MachineWhereInput `json:"hasMachineWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *MachineClaimWhereInput) AddPredicates(predicates ...predicate.MachineClaim) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the MachineClaimWhereInput filter on the MachineClaimQuery builder.
+func (i *MachineClaimWhereInput) Filter(q *MachineClaimQuery) (*MachineClaimQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyMachineClaimWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyMachineClaimWhereInput is returned in case the MachineClaimWhereInput is empty.
+var ErrEmptyMachineClaimWhereInput = errors.New("ent: empty predicate MachineClaimWhereInput")
+
+// insideMachineClaimWhereInput says where an empty filter stands.
+func insideMachineClaimWhereInput(err error, field string) error {
+	if err == ErrEmptyMachineClaimWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
+// P returns a predicate for filtering machineclaims.
+// An error is returned if the input is empty or invalid.
+func (i *MachineClaimWhereInput) P() (predicate.MachineClaim, error) {
+	var predicates []predicate.MachineClaim
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, insideMachineClaimWhereInput(err, "not")
+		}
+		predicates = append(predicates, machineclaim.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, insideMachineClaimWhereInput(err, "or")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.MachineClaim, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideMachineClaimWhereInput(err, "or")
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, machineclaim.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, insideMachineClaimWhereInput(err, "and")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.MachineClaim, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideMachineClaimWhereInput(err, "and")
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, machineclaim.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, machineclaim.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, machineclaim.IDNEQ(*i.IDNEQ))
+	}
+	if i.IDIn != nil {
+		predicates = append(predicates, machineclaim.IDIn(i.IDIn...))
+	}
+	if i.IDNotIn != nil {
+		predicates = append(predicates, machineclaim.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, machineclaim.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, machineclaim.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, machineclaim.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, machineclaim.IDLTE(*i.IDLTE))
+	}
+	if i.IDEqualFold != nil {
+		predicates = append(predicates, machineclaim.IDEqualFold(*i.IDEqualFold))
+	}
+	if i.IDContainsFold != nil {
+		predicates = append(predicates, machineclaim.IDContainsFold(*i.IDContainsFold))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, machineclaim.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, machineclaim.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if i.CreatedAtIn != nil {
+		predicates = append(predicates, machineclaim.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if i.CreatedAtNotIn != nil {
+		predicates = append(predicates, machineclaim.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, machineclaim.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, machineclaim.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, machineclaim.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, machineclaim.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.MachineID != nil {
+		predicates = append(predicates, machineclaim.MachineIDEQ(*i.MachineID))
+	}
+	if i.MachineIDNEQ != nil {
+		predicates = append(predicates, machineclaim.MachineIDNEQ(*i.MachineIDNEQ))
+	}
+	if i.MachineIDIn != nil {
+		predicates = append(predicates, machineclaim.MachineIDIn(i.MachineIDIn...))
+	}
+	if i.MachineIDNotIn != nil {
+		predicates = append(predicates, machineclaim.MachineIDNotIn(i.MachineIDNotIn...))
+	}
+	if i.MachineIDGT != nil {
+		predicates = append(predicates, machineclaim.MachineIDGT(*i.MachineIDGT))
+	}
+	if i.MachineIDGTE != nil {
+		predicates = append(predicates, machineclaim.MachineIDGTE(*i.MachineIDGTE))
+	}
+	if i.MachineIDLT != nil {
+		predicates = append(predicates, machineclaim.MachineIDLT(*i.MachineIDLT))
+	}
+	if i.MachineIDLTE != nil {
+		predicates = append(predicates, machineclaim.MachineIDLTE(*i.MachineIDLTE))
+	}
+	if i.MachineIDContains != nil {
+		predicates = append(predicates, machineclaim.MachineIDContains(*i.MachineIDContains))
+	}
+	if i.MachineIDHasPrefix != nil {
+		predicates = append(predicates, machineclaim.MachineIDHasPrefix(*i.MachineIDHasPrefix))
+	}
+	if i.MachineIDHasSuffix != nil {
+		predicates = append(predicates, machineclaim.MachineIDHasSuffix(*i.MachineIDHasSuffix))
+	}
+	if i.MachineIDEqualFold != nil {
+		predicates = append(predicates, machineclaim.MachineIDEqualFold(*i.MachineIDEqualFold))
+	}
+	if i.MachineIDContainsFold != nil {
+		predicates = append(predicates, machineclaim.MachineIDContainsFold(*i.MachineIDContainsFold))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, machineclaim.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, machineclaim.KindNEQ(*i.KindNEQ))
+	}
+	if i.KindIn != nil {
+		predicates = append(predicates, machineclaim.KindIn(i.KindIn...))
+	}
+	if i.KindNotIn != nil {
+		predicates = append(predicates, machineclaim.KindNotIn(i.KindNotIn...))
+	}
+	if i.HolderID != nil {
+		predicates = append(predicates, machineclaim.HolderIDEQ(*i.HolderID))
+	}
+	if i.HolderIDNEQ != nil {
+		predicates = append(predicates, machineclaim.HolderIDNEQ(*i.HolderIDNEQ))
+	}
+	if i.HolderIDIn != nil {
+		predicates = append(predicates, machineclaim.HolderIDIn(i.HolderIDIn...))
+	}
+	if i.HolderIDNotIn != nil {
+		predicates = append(predicates, machineclaim.HolderIDNotIn(i.HolderIDNotIn...))
+	}
+	if i.HolderIDGT != nil {
+		predicates = append(predicates, machineclaim.HolderIDGT(*i.HolderIDGT))
+	}
+	if i.HolderIDGTE != nil {
+		predicates = append(predicates, machineclaim.HolderIDGTE(*i.HolderIDGTE))
+	}
+	if i.HolderIDLT != nil {
+		predicates = append(predicates, machineclaim.HolderIDLT(*i.HolderIDLT))
+	}
+	if i.HolderIDLTE != nil {
+		predicates = append(predicates, machineclaim.HolderIDLTE(*i.HolderIDLTE))
+	}
+	if i.HolderIDContains != nil {
+		predicates = append(predicates, machineclaim.HolderIDContains(*i.HolderIDContains))
+	}
+	if i.HolderIDHasPrefix != nil {
+		predicates = append(predicates, machineclaim.HolderIDHasPrefix(*i.HolderIDHasPrefix))
+	}
+	if i.HolderIDHasSuffix != nil {
+		predicates = append(predicates, machineclaim.HolderIDHasSuffix(*i.HolderIDHasSuffix))
+	}
+	if i.HolderIDEqualFold != nil {
+		predicates = append(predicates, machineclaim.HolderIDEqualFold(*i.HolderIDEqualFold))
+	}
+	if i.HolderIDContainsFold != nil {
+		predicates = append(predicates, machineclaim.HolderIDContainsFold(*i.HolderIDContainsFold))
+	}
+
+	if i.HasMachine != nil {
+		p := machineclaim.HasMachineWith(relay.Visible("Machine"))
+		if !*i.HasMachine {
+			p = machineclaim.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasMachineWith != nil {
+		if len(i.HasMachineWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachineWith")
+		}
+		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
+		for _, w := range i.HasMachineWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideMachineWhereInput(err, "hasMachineWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, machineclaim.HasMachineWith(append(with, relay.Visible("Machine"))...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyMachineClaimWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return machineclaim.And(predicates...), nil
 	}
 }
 
@@ -1714,6 +4129,14 @@ type SiteWhereInput struct {
 	// "machines" edge predicates.
 	HasMachines     *bool                `json:"hasMachines,omitempty"`
 	HasMachinesWith []*MachineWhereInput `json:"hasMachinesWith,omitempty"`
+
+	// "expected_machines" edge predicates.
+	HasExpectedMachines     *bool                        `json:"hasExpectedMachines,omitempty"`
+	HasExpectedMachinesWith []*ExpectedMachineWhereInput `json:"hasExpectedMachinesWith,omitempty"`
+
+	// "allocations" edge predicates.
+	HasAllocations     *bool                   `json:"hasAllocations,omitempty"`
+	HasAllocationsWith []*AllocationWhereInput `json:"hasAllocationsWith,omitempty"`
 
 	// "health_alerts" edge predicates.
 	HasHealthAlerts     *bool                    `json:"hasHealthAlerts,omitempty"`
@@ -2033,6 +4456,48 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 		}
 		predicates = append(predicates, site.HasMachinesWith(append(with, relay.Visible("Machine"))...))
 	}
+	if i.HasExpectedMachines != nil {
+		p := site.HasExpectedMachinesWith(relay.Visible("ExpectedMachine"))
+		if !*i.HasExpectedMachines {
+			p = site.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasExpectedMachinesWith != nil {
+		if len(i.HasExpectedMachinesWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasExpectedMachinesWith")
+		}
+		with := make([]predicate.ExpectedMachine, 0, len(i.HasExpectedMachinesWith)+1)
+		for _, w := range i.HasExpectedMachinesWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideExpectedMachineWhereInput(err, "hasExpectedMachinesWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, site.HasExpectedMachinesWith(append(with, relay.Visible("ExpectedMachine"))...))
+	}
+	if i.HasAllocations != nil {
+		p := site.HasAllocationsWith(relay.Visible("Allocation"))
+		if !*i.HasAllocations {
+			p = site.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasAllocationsWith != nil {
+		if len(i.HasAllocationsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasAllocationsWith")
+		}
+		with := make([]predicate.Allocation, 0, len(i.HasAllocationsWith)+1)
+		for _, w := range i.HasAllocationsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideAllocationWhereInput(err, "hasAllocationsWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, site.HasAllocationsWith(append(with, relay.Visible("Allocation"))...))
+	}
 	if i.HasHealthAlerts != nil {
 		p := site.HasHealthAlertsWith(relay.Visible("HealthAlert"))
 		if !*i.HasHealthAlerts {
@@ -2213,6 +4678,10 @@ type SkuWhereInput struct {
 	// "machines" edge predicates.
 	HasMachines     *bool                `json:"hasMachines,omitempty"`
 	HasMachinesWith []*MachineWhereInput `json:"hasMachinesWith,omitempty"`
+
+	// "expected_machines" edge predicates.
+	HasExpectedMachines     *bool                        `json:"hasExpectedMachines,omitempty"`
+	HasExpectedMachinesWith []*ExpectedMachineWhereInput `json:"hasExpectedMachinesWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -2639,6 +5108,27 @@ func (i *SkuWhereInput) P() (predicate.Sku, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, sku.HasMachinesWith(append(with, relay.Visible("Machine"))...))
+	}
+	if i.HasExpectedMachines != nil {
+		p := sku.HasExpectedMachinesWith(relay.Visible("ExpectedMachine"))
+		if !*i.HasExpectedMachines {
+			p = sku.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasExpectedMachinesWith != nil {
+		if len(i.HasExpectedMachinesWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasExpectedMachinesWith")
+		}
+		with := make([]predicate.ExpectedMachine, 0, len(i.HasExpectedMachinesWith)+1)
+		for _, w := range i.HasExpectedMachinesWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideExpectedMachineWhereInput(err, "hasExpectedMachinesWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, sku.HasExpectedMachinesWith(append(with, relay.Visible("ExpectedMachine"))...))
 	}
 	switch len(predicates) {
 	case 0:

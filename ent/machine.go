@@ -4,7 +4,9 @@ package ent
 
 import (
 	"encoding/json"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/fleet"
@@ -62,6 +64,16 @@ type Machine struct {
 	LastVerifiedAt *time.Time `json:"last_verified_at,omitempty"`
 	// Whether that comparison matched.
 	LastVerificationMatch *bool `json:"last_verification_match,omitempty"`
+	// Why the machine is in BOM_VALIDATING or VALIDATING; null leads back to READY without a run.
+	RunContext *fleet.RunContext `json:"run_context,omitempty"`
+	// When a verification was asked for that has not begun yet; the machine cannot be allocated meanwhile.
+	VerifyRequestedAt *time.Time `json:"verify_requested_at,omitempty"`
+	// When the machine was last held against the site's SKUs in vain.
+	LastMatchAttemptAt *time.Time `json:"last_match_attempt_at,omitempty"`
+	// When its missing SKU was last to be generated from it.
+	LastGenerateAttemptAt *time.Time `json:"last_generate_attempt_at,omitempty"`
+	// When the machine is to be looked at although nothing happened; null for never.
+	AttendAt *time.Time `json:"attend_at,omitempty"`
 	// When anything of the machine last changed.
 	UpdatedAt time.Time `json:"updated_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -80,15 +92,25 @@ type MachineEdges struct {
 	HealthAlerts []*HealthAlert `json:"health_alerts,omitempty"`
 	// The machine's history.
 	Transitions []*Transition `json:"transitions,omitempty"`
+	// What was expected of the machine; null where nothing was.
+	ExpectedMachine *ExpectedMachine `json:"expected_machine,omitempty"`
+	// Allocations that the machine is or was in.
+	Memberships []*AllocationMembership `json:"memberships,omitempty"`
+	// What holds the machine for itself; null where nothing does.
+	Claim *MachineClaim `json:"claim,omitempty"`
+	// WorkItems holds the value of the work_items edge.
+	WorkItems []*WorkItem `json:"work_items,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [4]bool
+	loadedTypes [8]bool
 	// connections holds what was loaded of connections beside their rows, by the
 	// field and its arguments.
 	connections map[string]relay.Loaded
 
 	namedHealthAlerts map[string][]*HealthAlert
 	namedTransitions  map[string][]*Transition
+	namedMemberships  map[string][]*AllocationMembership
+	namedWorkItems    map[string][]*WorkItem
 }
 
 // SiteOrErr returns the Site value or an error if the edge
@@ -131,6 +153,46 @@ func (e MachineEdges) TransitionsOrErr() ([]*Transition, error) {
 	return nil, &NotLoadedError{edge: "transitions"}
 }
 
+// ExpectedMachineOrErr returns the ExpectedMachine value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e MachineEdges) ExpectedMachineOrErr() (*ExpectedMachine, error) {
+	if e.ExpectedMachine != nil {
+		return e.ExpectedMachine, nil
+	} else if e.loadedTypes[4] {
+		return nil, &NotFoundError{label: expectedmachine.Label}
+	}
+	return nil, &NotLoadedError{edge: "expected_machine"}
+}
+
+// MembershipsOrErr returns the Memberships value or an error if the edge
+// was not loaded in eager-loading.
+func (e MachineEdges) MembershipsOrErr() ([]*AllocationMembership, error) {
+	if e.loadedTypes[5] {
+		return e.Memberships, nil
+	}
+	return nil, &NotLoadedError{edge: "memberships"}
+}
+
+// ClaimOrErr returns the Claim value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e MachineEdges) ClaimOrErr() (*MachineClaim, error) {
+	if e.Claim != nil {
+		return e.Claim, nil
+	} else if e.loadedTypes[6] {
+		return nil, &NotFoundError{label: machineclaim.Label}
+	}
+	return nil, &NotLoadedError{edge: "claim"}
+}
+
+// WorkItemsOrErr returns the WorkItems value or an error if the edge
+// was not loaded in eager-loading.
+func (e MachineEdges) WorkItemsOrErr() ([]*WorkItem, error) {
+	if e.loadedTypes[7] {
+		return e.WorkItems, nil
+	}
+	return nil, &NotLoadedError{edge: "work_items"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*Machine) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
@@ -140,9 +202,9 @@ func (*Machine) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case machine.FieldLastVerificationMatch:
 			values[i] = new(sql.NullBool)
-		case machine.FieldID, machine.FieldSiteID, machine.FieldName, machine.FieldBmcMACAddress, machine.FieldKind, machine.FieldPlatform, machine.FieldSerialNumber, machine.FieldVendor, machine.FieldModel, machine.FieldState, machine.FieldSubState, machine.FieldSkuID, machine.FieldSkuName:
+		case machine.FieldID, machine.FieldSiteID, machine.FieldName, machine.FieldBmcMACAddress, machine.FieldKind, machine.FieldPlatform, machine.FieldSerialNumber, machine.FieldVendor, machine.FieldModel, machine.FieldState, machine.FieldSubState, machine.FieldSkuID, machine.FieldSkuName, machine.FieldRunContext:
 			values[i] = new(sql.NullString)
-		case machine.FieldCreatedAt, machine.FieldStateChangedAt, machine.FieldInventoryReportedAt, machine.FieldLastVerifiedAt, machine.FieldUpdatedAt:
+		case machine.FieldCreatedAt, machine.FieldStateChangedAt, machine.FieldInventoryReportedAt, machine.FieldLastVerifiedAt, machine.FieldVerifyRequestedAt, machine.FieldLastMatchAttemptAt, machine.FieldLastGenerateAttemptAt, machine.FieldAttendAt, machine.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -289,6 +351,41 @@ func (_m *Machine) assignValues(columns []string, values []any) error {
 				_m.LastVerificationMatch = new(bool)
 				*_m.LastVerificationMatch = value.Bool
 			}
+		case machine.FieldRunContext:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field run_context", values[i])
+			} else if value.Valid {
+				_m.RunContext = new(fleet.RunContext)
+				*_m.RunContext = fleet.RunContext(value.String)
+			}
+		case machine.FieldVerifyRequestedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field verify_requested_at", values[i])
+			} else if value.Valid {
+				_m.VerifyRequestedAt = new(time.Time)
+				*_m.VerifyRequestedAt = value.Time
+			}
+		case machine.FieldLastMatchAttemptAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field last_match_attempt_at", values[i])
+			} else if value.Valid {
+				_m.LastMatchAttemptAt = new(time.Time)
+				*_m.LastMatchAttemptAt = value.Time
+			}
+		case machine.FieldLastGenerateAttemptAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field last_generate_attempt_at", values[i])
+			} else if value.Valid {
+				_m.LastGenerateAttemptAt = new(time.Time)
+				*_m.LastGenerateAttemptAt = value.Time
+			}
+		case machine.FieldAttendAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field attend_at", values[i])
+			} else if value.Valid {
+				_m.AttendAt = new(time.Time)
+				*_m.AttendAt = value.Time
+			}
 		case machine.FieldUpdatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field updated_at", values[i])
@@ -326,6 +423,26 @@ func (_m *Machine) QueryHealthAlerts() *HealthAlertQuery {
 // QueryTransitions queries the "transitions" edge of the Machine entity.
 func (_m *Machine) QueryTransitions() *TransitionQuery {
 	return NewMachineClient(_m.config).QueryTransitions(_m)
+}
+
+// QueryExpectedMachine queries the "expected_machine" edge of the Machine entity.
+func (_m *Machine) QueryExpectedMachine() *ExpectedMachineQuery {
+	return NewMachineClient(_m.config).QueryExpectedMachine(_m)
+}
+
+// QueryMemberships queries the "memberships" edge of the Machine entity.
+func (_m *Machine) QueryMemberships() *AllocationMembershipQuery {
+	return NewMachineClient(_m.config).QueryMemberships(_m)
+}
+
+// QueryClaim queries the "claim" edge of the Machine entity.
+func (_m *Machine) QueryClaim() *MachineClaimQuery {
+	return NewMachineClient(_m.config).QueryClaim(_m)
+}
+
+// QueryWorkItems queries the "work_items" edge of the Machine entity.
+func (_m *Machine) QueryWorkItems() *WorkItemQuery {
+	return NewMachineClient(_m.config).QueryWorkItems(_m)
 }
 
 // Update returns a builder for updating this Machine.
@@ -420,6 +537,31 @@ func (_m *Machine) String() string {
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")
+	if v := _m.RunContext; v != nil {
+		builder.WriteString("run_context=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.VerifyRequestedAt; v != nil {
+		builder.WriteString("verify_requested_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.LastMatchAttemptAt; v != nil {
+		builder.WriteString("last_match_attempt_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.LastGenerateAttemptAt; v != nil {
+		builder.WriteString("last_generate_attempt_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.AttendAt; v != nil {
+		builder.WriteString("attend_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
 	builder.WriteString("updated_at=")
 	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
 	builder.WriteByte(')')
@@ -471,6 +613,54 @@ func (_m *Machine) appendNamedTransitions(name string, edges ...*Transition) {
 		_m.Edges.namedTransitions[name] = []*Transition{}
 	} else {
 		_m.Edges.namedTransitions[name] = append(_m.Edges.namedTransitions[name], edges...)
+	}
+}
+
+// NamedMemberships returns the Memberships named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Machine) NamedMemberships(name string) ([]*AllocationMembership, error) {
+	if _m.Edges.namedMemberships == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedMemberships[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Machine) appendNamedMemberships(name string, edges ...*AllocationMembership) {
+	if _m.Edges.namedMemberships == nil {
+		_m.Edges.namedMemberships = make(map[string][]*AllocationMembership)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedMemberships[name] = []*AllocationMembership{}
+	} else {
+		_m.Edges.namedMemberships[name] = append(_m.Edges.namedMemberships[name], edges...)
+	}
+}
+
+// NamedWorkItems returns the WorkItems named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Machine) NamedWorkItems(name string) ([]*WorkItem, error) {
+	if _m.Edges.namedWorkItems == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedWorkItems[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Machine) appendNamedWorkItems(name string, edges ...*WorkItem) {
+	if _m.Edges.namedWorkItems == nil {
+		_m.Edges.namedWorkItems = make(map[string][]*WorkItem)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedWorkItems[name] = []*WorkItem{}
+	} else {
+		_m.Edges.namedWorkItems[name] = append(_m.Edges.namedWorkItems[name], edges...)
 	}
 }
 

@@ -6,11 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 	"fleetgraph/fleet"
 	"fmt"
 	"time"
@@ -247,6 +251,76 @@ func (_c *MachineCreate) SetNillableLastVerificationMatch(v *bool) *MachineCreat
 	return _c
 }
 
+// SetRunContext sets the "run_context" field.
+func (_c *MachineCreate) SetRunContext(v fleet.RunContext) *MachineCreate {
+	_c.mutation.SetRunContext(v)
+	return _c
+}
+
+// SetNillableRunContext sets the "run_context" field if the given value is not nil.
+func (_c *MachineCreate) SetNillableRunContext(v *fleet.RunContext) *MachineCreate {
+	if v != nil {
+		_c.SetRunContext(*v)
+	}
+	return _c
+}
+
+// SetVerifyRequestedAt sets the "verify_requested_at" field.
+func (_c *MachineCreate) SetVerifyRequestedAt(v time.Time) *MachineCreate {
+	_c.mutation.SetVerifyRequestedAt(v)
+	return _c
+}
+
+// SetNillableVerifyRequestedAt sets the "verify_requested_at" field if the given value is not nil.
+func (_c *MachineCreate) SetNillableVerifyRequestedAt(v *time.Time) *MachineCreate {
+	if v != nil {
+		_c.SetVerifyRequestedAt(*v)
+	}
+	return _c
+}
+
+// SetLastMatchAttemptAt sets the "last_match_attempt_at" field.
+func (_c *MachineCreate) SetLastMatchAttemptAt(v time.Time) *MachineCreate {
+	_c.mutation.SetLastMatchAttemptAt(v)
+	return _c
+}
+
+// SetNillableLastMatchAttemptAt sets the "last_match_attempt_at" field if the given value is not nil.
+func (_c *MachineCreate) SetNillableLastMatchAttemptAt(v *time.Time) *MachineCreate {
+	if v != nil {
+		_c.SetLastMatchAttemptAt(*v)
+	}
+	return _c
+}
+
+// SetLastGenerateAttemptAt sets the "last_generate_attempt_at" field.
+func (_c *MachineCreate) SetLastGenerateAttemptAt(v time.Time) *MachineCreate {
+	_c.mutation.SetLastGenerateAttemptAt(v)
+	return _c
+}
+
+// SetNillableLastGenerateAttemptAt sets the "last_generate_attempt_at" field if the given value is not nil.
+func (_c *MachineCreate) SetNillableLastGenerateAttemptAt(v *time.Time) *MachineCreate {
+	if v != nil {
+		_c.SetLastGenerateAttemptAt(*v)
+	}
+	return _c
+}
+
+// SetAttendAt sets the "attend_at" field.
+func (_c *MachineCreate) SetAttendAt(v time.Time) *MachineCreate {
+	_c.mutation.SetAttendAt(v)
+	return _c
+}
+
+// SetNillableAttendAt sets the "attend_at" field if the given value is not nil.
+func (_c *MachineCreate) SetNillableAttendAt(v *time.Time) *MachineCreate {
+	if v != nil {
+		_c.SetAttendAt(*v)
+	}
+	return _c
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_c *MachineCreate) SetUpdatedAt(v time.Time) *MachineCreate {
 	_c.mutation.SetUpdatedAt(v)
@@ -313,6 +387,74 @@ func (_c *MachineCreate) AddTransitions(v ...*Transition) *MachineCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddTransitionIDs(ids...)
+}
+
+// SetExpectedMachineID sets the "expected_machine" edge to the ExpectedMachine entity by ID.
+func (_c *MachineCreate) SetExpectedMachineID(id string) *MachineCreate {
+	_c.mutation.SetExpectedMachineID(id)
+	return _c
+}
+
+// SetNillableExpectedMachineID sets the "expected_machine" edge to the ExpectedMachine entity by ID if the given value is not nil.
+func (_c *MachineCreate) SetNillableExpectedMachineID(id *string) *MachineCreate {
+	if id != nil {
+		_c = _c.SetExpectedMachineID(*id)
+	}
+	return _c
+}
+
+// SetExpectedMachine sets the "expected_machine" edge to the ExpectedMachine entity.
+func (_c *MachineCreate) SetExpectedMachine(v *ExpectedMachine) *MachineCreate {
+	return _c.SetExpectedMachineID(v.ID)
+}
+
+// AddMembershipIDs adds the "memberships" edge to the AllocationMembership entity by IDs.
+func (_c *MachineCreate) AddMembershipIDs(ids ...string) *MachineCreate {
+	_c.mutation.AddMembershipIDs(ids...)
+	return _c
+}
+
+// AddMemberships adds the "memberships" edges to the AllocationMembership entity.
+func (_c *MachineCreate) AddMemberships(v ...*AllocationMembership) *MachineCreate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddMembershipIDs(ids...)
+}
+
+// SetClaimID sets the "claim" edge to the MachineClaim entity by ID.
+func (_c *MachineCreate) SetClaimID(id string) *MachineCreate {
+	_c.mutation.SetClaimID(id)
+	return _c
+}
+
+// SetNillableClaimID sets the "claim" edge to the MachineClaim entity by ID if the given value is not nil.
+func (_c *MachineCreate) SetNillableClaimID(id *string) *MachineCreate {
+	if id != nil {
+		_c = _c.SetClaimID(*id)
+	}
+	return _c
+}
+
+// SetClaim sets the "claim" edge to the MachineClaim entity.
+func (_c *MachineCreate) SetClaim(v *MachineClaim) *MachineCreate {
+	return _c.SetClaimID(v.ID)
+}
+
+// AddWorkItemIDs adds the "work_items" edge to the WorkItem entity by IDs.
+func (_c *MachineCreate) AddWorkItemIDs(ids ...string) *MachineCreate {
+	_c.mutation.AddWorkItemIDs(ids...)
+	return _c
+}
+
+// AddWorkItems adds the "work_items" edges to the WorkItem entity.
+func (_c *MachineCreate) AddWorkItems(v ...*WorkItem) *MachineCreate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddWorkItemIDs(ids...)
 }
 
 // Mutation returns the MachineMutation object of the builder.
@@ -448,6 +590,11 @@ func (_c *MachineCreate) check() error {
 	if _, ok := _c.mutation.StateChangedAt(); !ok {
 		return &ValidationError{Name: "state_changed_at", err: errors.New(`ent: missing required field "Machine.state_changed_at"`)}
 	}
+	if v, ok := _c.mutation.RunContext(); ok {
+		if err := machine.RunContextValidator(v); err != nil {
+			return &ValidationError{Name: "run_context", err: fmt.Errorf(`ent: validator failed for field "Machine.run_context": %w`, err)}
+		}
+	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		return &ValidationError{Name: "updated_at", err: errors.New(`ent: missing required field "Machine.updated_at"`)}
 	}
@@ -563,6 +710,26 @@ func (_c *MachineCreate) createSpec() (*Machine, *sqlgraph.CreateSpec) {
 		_spec.SetField(machine.FieldLastVerificationMatch, field.TypeBool, value)
 		_node.LastVerificationMatch = &value
 	}
+	if value, ok := _c.mutation.RunContext(); ok {
+		_spec.SetField(machine.FieldRunContext, field.TypeEnum, value)
+		_node.RunContext = &value
+	}
+	if value, ok := _c.mutation.VerifyRequestedAt(); ok {
+		_spec.SetField(machine.FieldVerifyRequestedAt, field.TypeTime, value)
+		_node.VerifyRequestedAt = &value
+	}
+	if value, ok := _c.mutation.LastMatchAttemptAt(); ok {
+		_spec.SetField(machine.FieldLastMatchAttemptAt, field.TypeTime, value)
+		_node.LastMatchAttemptAt = &value
+	}
+	if value, ok := _c.mutation.LastGenerateAttemptAt(); ok {
+		_spec.SetField(machine.FieldLastGenerateAttemptAt, field.TypeTime, value)
+		_node.LastGenerateAttemptAt = &value
+	}
+	if value, ok := _c.mutation.AttendAt(); ok {
+		_spec.SetField(machine.FieldAttendAt, field.TypeTime, value)
+		_node.AttendAt = &value
+	}
 	if value, ok := _c.mutation.UpdatedAt(); ok {
 		_spec.SetField(machine.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
@@ -626,6 +793,70 @@ func (_c *MachineCreate) createSpec() (*Machine, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(transition.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ExpectedMachineIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ExpectedMachineTable,
+			Columns: []string{machine.ExpectedMachineColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.MembershipsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.MembershipsTable,
+			Columns: []string{machine.MembershipsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocationmembership.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ClaimIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ClaimTable,
+			Columns: []string{machine.ClaimColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(machineclaim.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.WorkItemsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.WorkItemsTable,
+			Columns: []string{machine.WorkItemsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(workitem.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {
@@ -922,6 +1153,96 @@ func (u *MachineUpsert) UpdateLastVerificationMatch() *MachineUpsert {
 // ClearLastVerificationMatch clears the value of the "last_verification_match" field.
 func (u *MachineUpsert) ClearLastVerificationMatch() *MachineUpsert {
 	u.SetNull(machine.FieldLastVerificationMatch)
+	return u
+}
+
+// SetRunContext sets the "run_context" field.
+func (u *MachineUpsert) SetRunContext(v fleet.RunContext) *MachineUpsert {
+	u.Set(machine.FieldRunContext, v)
+	return u
+}
+
+// UpdateRunContext sets the "run_context" field to the value that was provided on create.
+func (u *MachineUpsert) UpdateRunContext() *MachineUpsert {
+	u.SetExcluded(machine.FieldRunContext)
+	return u
+}
+
+// ClearRunContext clears the value of the "run_context" field.
+func (u *MachineUpsert) ClearRunContext() *MachineUpsert {
+	u.SetNull(machine.FieldRunContext)
+	return u
+}
+
+// SetVerifyRequestedAt sets the "verify_requested_at" field.
+func (u *MachineUpsert) SetVerifyRequestedAt(v time.Time) *MachineUpsert {
+	u.Set(machine.FieldVerifyRequestedAt, v)
+	return u
+}
+
+// UpdateVerifyRequestedAt sets the "verify_requested_at" field to the value that was provided on create.
+func (u *MachineUpsert) UpdateVerifyRequestedAt() *MachineUpsert {
+	u.SetExcluded(machine.FieldVerifyRequestedAt)
+	return u
+}
+
+// ClearVerifyRequestedAt clears the value of the "verify_requested_at" field.
+func (u *MachineUpsert) ClearVerifyRequestedAt() *MachineUpsert {
+	u.SetNull(machine.FieldVerifyRequestedAt)
+	return u
+}
+
+// SetLastMatchAttemptAt sets the "last_match_attempt_at" field.
+func (u *MachineUpsert) SetLastMatchAttemptAt(v time.Time) *MachineUpsert {
+	u.Set(machine.FieldLastMatchAttemptAt, v)
+	return u
+}
+
+// UpdateLastMatchAttemptAt sets the "last_match_attempt_at" field to the value that was provided on create.
+func (u *MachineUpsert) UpdateLastMatchAttemptAt() *MachineUpsert {
+	u.SetExcluded(machine.FieldLastMatchAttemptAt)
+	return u
+}
+
+// ClearLastMatchAttemptAt clears the value of the "last_match_attempt_at" field.
+func (u *MachineUpsert) ClearLastMatchAttemptAt() *MachineUpsert {
+	u.SetNull(machine.FieldLastMatchAttemptAt)
+	return u
+}
+
+// SetLastGenerateAttemptAt sets the "last_generate_attempt_at" field.
+func (u *MachineUpsert) SetLastGenerateAttemptAt(v time.Time) *MachineUpsert {
+	u.Set(machine.FieldLastGenerateAttemptAt, v)
+	return u
+}
+
+// UpdateLastGenerateAttemptAt sets the "last_generate_attempt_at" field to the value that was provided on create.
+func (u *MachineUpsert) UpdateLastGenerateAttemptAt() *MachineUpsert {
+	u.SetExcluded(machine.FieldLastGenerateAttemptAt)
+	return u
+}
+
+// ClearLastGenerateAttemptAt clears the value of the "last_generate_attempt_at" field.
+func (u *MachineUpsert) ClearLastGenerateAttemptAt() *MachineUpsert {
+	u.SetNull(machine.FieldLastGenerateAttemptAt)
+	return u
+}
+
+// SetAttendAt sets the "attend_at" field.
+func (u *MachineUpsert) SetAttendAt(v time.Time) *MachineUpsert {
+	u.Set(machine.FieldAttendAt, v)
+	return u
+}
+
+// UpdateAttendAt sets the "attend_at" field to the value that was provided on create.
+func (u *MachineUpsert) UpdateAttendAt() *MachineUpsert {
+	u.SetExcluded(machine.FieldAttendAt)
+	return u
+}
+
+// ClearAttendAt clears the value of the "attend_at" field.
+func (u *MachineUpsert) ClearAttendAt() *MachineUpsert {
+	u.SetNull(machine.FieldAttendAt)
 	return u
 }
 
@@ -1271,6 +1592,111 @@ func (u *MachineUpsertOne) UpdateLastVerificationMatch() *MachineUpsertOne {
 func (u *MachineUpsertOne) ClearLastVerificationMatch() *MachineUpsertOne {
 	return u.Update(func(s *MachineUpsert) {
 		s.ClearLastVerificationMatch()
+	})
+}
+
+// SetRunContext sets the "run_context" field.
+func (u *MachineUpsertOne) SetRunContext(v fleet.RunContext) *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetRunContext(v)
+	})
+}
+
+// UpdateRunContext sets the "run_context" field to the value that was provided on create.
+func (u *MachineUpsertOne) UpdateRunContext() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateRunContext()
+	})
+}
+
+// ClearRunContext clears the value of the "run_context" field.
+func (u *MachineUpsertOne) ClearRunContext() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearRunContext()
+	})
+}
+
+// SetVerifyRequestedAt sets the "verify_requested_at" field.
+func (u *MachineUpsertOne) SetVerifyRequestedAt(v time.Time) *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetVerifyRequestedAt(v)
+	})
+}
+
+// UpdateVerifyRequestedAt sets the "verify_requested_at" field to the value that was provided on create.
+func (u *MachineUpsertOne) UpdateVerifyRequestedAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateVerifyRequestedAt()
+	})
+}
+
+// ClearVerifyRequestedAt clears the value of the "verify_requested_at" field.
+func (u *MachineUpsertOne) ClearVerifyRequestedAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearVerifyRequestedAt()
+	})
+}
+
+// SetLastMatchAttemptAt sets the "last_match_attempt_at" field.
+func (u *MachineUpsertOne) SetLastMatchAttemptAt(v time.Time) *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetLastMatchAttemptAt(v)
+	})
+}
+
+// UpdateLastMatchAttemptAt sets the "last_match_attempt_at" field to the value that was provided on create.
+func (u *MachineUpsertOne) UpdateLastMatchAttemptAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateLastMatchAttemptAt()
+	})
+}
+
+// ClearLastMatchAttemptAt clears the value of the "last_match_attempt_at" field.
+func (u *MachineUpsertOne) ClearLastMatchAttemptAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearLastMatchAttemptAt()
+	})
+}
+
+// SetLastGenerateAttemptAt sets the "last_generate_attempt_at" field.
+func (u *MachineUpsertOne) SetLastGenerateAttemptAt(v time.Time) *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetLastGenerateAttemptAt(v)
+	})
+}
+
+// UpdateLastGenerateAttemptAt sets the "last_generate_attempt_at" field to the value that was provided on create.
+func (u *MachineUpsertOne) UpdateLastGenerateAttemptAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateLastGenerateAttemptAt()
+	})
+}
+
+// ClearLastGenerateAttemptAt clears the value of the "last_generate_attempt_at" field.
+func (u *MachineUpsertOne) ClearLastGenerateAttemptAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearLastGenerateAttemptAt()
+	})
+}
+
+// SetAttendAt sets the "attend_at" field.
+func (u *MachineUpsertOne) SetAttendAt(v time.Time) *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetAttendAt(v)
+	})
+}
+
+// UpdateAttendAt sets the "attend_at" field to the value that was provided on create.
+func (u *MachineUpsertOne) UpdateAttendAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateAttendAt()
+	})
+}
+
+// ClearAttendAt clears the value of the "attend_at" field.
+func (u *MachineUpsertOne) ClearAttendAt() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearAttendAt()
 	})
 }
 
@@ -1789,6 +2215,111 @@ func (u *MachineUpsertBulk) UpdateLastVerificationMatch() *MachineUpsertBulk {
 func (u *MachineUpsertBulk) ClearLastVerificationMatch() *MachineUpsertBulk {
 	return u.Update(func(s *MachineUpsert) {
 		s.ClearLastVerificationMatch()
+	})
+}
+
+// SetRunContext sets the "run_context" field.
+func (u *MachineUpsertBulk) SetRunContext(v fleet.RunContext) *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetRunContext(v)
+	})
+}
+
+// UpdateRunContext sets the "run_context" field to the value that was provided on create.
+func (u *MachineUpsertBulk) UpdateRunContext() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateRunContext()
+	})
+}
+
+// ClearRunContext clears the value of the "run_context" field.
+func (u *MachineUpsertBulk) ClearRunContext() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearRunContext()
+	})
+}
+
+// SetVerifyRequestedAt sets the "verify_requested_at" field.
+func (u *MachineUpsertBulk) SetVerifyRequestedAt(v time.Time) *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetVerifyRequestedAt(v)
+	})
+}
+
+// UpdateVerifyRequestedAt sets the "verify_requested_at" field to the value that was provided on create.
+func (u *MachineUpsertBulk) UpdateVerifyRequestedAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateVerifyRequestedAt()
+	})
+}
+
+// ClearVerifyRequestedAt clears the value of the "verify_requested_at" field.
+func (u *MachineUpsertBulk) ClearVerifyRequestedAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearVerifyRequestedAt()
+	})
+}
+
+// SetLastMatchAttemptAt sets the "last_match_attempt_at" field.
+func (u *MachineUpsertBulk) SetLastMatchAttemptAt(v time.Time) *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetLastMatchAttemptAt(v)
+	})
+}
+
+// UpdateLastMatchAttemptAt sets the "last_match_attempt_at" field to the value that was provided on create.
+func (u *MachineUpsertBulk) UpdateLastMatchAttemptAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateLastMatchAttemptAt()
+	})
+}
+
+// ClearLastMatchAttemptAt clears the value of the "last_match_attempt_at" field.
+func (u *MachineUpsertBulk) ClearLastMatchAttemptAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearLastMatchAttemptAt()
+	})
+}
+
+// SetLastGenerateAttemptAt sets the "last_generate_attempt_at" field.
+func (u *MachineUpsertBulk) SetLastGenerateAttemptAt(v time.Time) *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetLastGenerateAttemptAt(v)
+	})
+}
+
+// UpdateLastGenerateAttemptAt sets the "last_generate_attempt_at" field to the value that was provided on create.
+func (u *MachineUpsertBulk) UpdateLastGenerateAttemptAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateLastGenerateAttemptAt()
+	})
+}
+
+// ClearLastGenerateAttemptAt clears the value of the "last_generate_attempt_at" field.
+func (u *MachineUpsertBulk) ClearLastGenerateAttemptAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearLastGenerateAttemptAt()
+	})
+}
+
+// SetAttendAt sets the "attend_at" field.
+func (u *MachineUpsertBulk) SetAttendAt(v time.Time) *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetAttendAt(v)
+	})
+}
+
+// UpdateAttendAt sets the "attend_at" field to the value that was provided on create.
+func (u *MachineUpsertBulk) UpdateAttendAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateAttendAt()
+	})
+}
+
+// ClearAttendAt clears the value of the "attend_at" field.
+func (u *MachineUpsertBulk) ClearAttendAt() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.ClearAttendAt()
 	})
 }
 

@@ -5,12 +5,16 @@ package ent
 import (
 	"context"
 	"database/sql/driver"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 	"fmt"
 	"math"
 
@@ -32,10 +36,16 @@ type MachineQuery struct {
 	withSku               *SkuQuery
 	withHealthAlerts      *HealthAlertQuery
 	withTransitions       *TransitionQuery
+	withExpectedMachine   *ExpectedMachineQuery
+	withMemberships       *AllocationMembershipQuery
+	withClaim             *MachineClaimQuery
+	withWorkItems         *WorkItemQuery
 	loadTotal             []func(context.Context, []*Machine) error
 	modifiers             []func(*sql.Selector)
 	withNamedHealthAlerts map[string]*HealthAlertQuery
 	withNamedTransitions  map[string]*TransitionQuery
+	withNamedMemberships  map[string]*AllocationMembershipQuery
+	withNamedWorkItems    map[string]*WorkItemQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -153,6 +163,94 @@ func (_q *MachineQuery) QueryTransitions() *TransitionQuery {
 			sqlgraph.From(machine.Table, machine.FieldID, selector),
 			sqlgraph.To(transition.Table, transition.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, machine.TransitionsTable, machine.TransitionsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryExpectedMachine chains the current query on the "expected_machine" edge.
+func (_q *MachineQuery) QueryExpectedMachine() *ExpectedMachineQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, selector),
+			sqlgraph.To(expectedmachine.Table, expectedmachine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, machine.ExpectedMachineTable, machine.ExpectedMachineColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryMemberships chains the current query on the "memberships" edge.
+func (_q *MachineQuery) QueryMemberships() *AllocationMembershipQuery {
+	query := (&AllocationMembershipClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, selector),
+			sqlgraph.To(allocationmembership.Table, allocationmembership.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, machine.MembershipsTable, machine.MembershipsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryClaim chains the current query on the "claim" edge.
+func (_q *MachineQuery) QueryClaim() *MachineClaimQuery {
+	query := (&MachineClaimClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, selector),
+			sqlgraph.To(machineclaim.Table, machineclaim.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, machine.ClaimTable, machine.ClaimColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryWorkItems chains the current query on the "work_items" edge.
+func (_q *MachineQuery) QueryWorkItems() *WorkItemQuery {
+	query := (&WorkItemClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(machine.Table, machine.FieldID, selector),
+			sqlgraph.To(workitem.Table, workitem.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, machine.WorkItemsTable, machine.WorkItemsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -347,15 +445,19 @@ func (_q *MachineQuery) Clone() *MachineQuery {
 		return nil
 	}
 	return &MachineQuery{
-		config:           _q.config,
-		ctx:              _q.ctx.Clone(),
-		order:            append([]machine.OrderOption{}, _q.order...),
-		inters:           append([]Interceptor{}, _q.inters...),
-		predicates:       append([]predicate.Machine{}, _q.predicates...),
-		withSite:         _q.withSite.Clone(),
-		withSku:          _q.withSku.Clone(),
-		withHealthAlerts: _q.withHealthAlerts.Clone(),
-		withTransitions:  _q.withTransitions.Clone(),
+		config:              _q.config,
+		ctx:                 _q.ctx.Clone(),
+		order:               append([]machine.OrderOption{}, _q.order...),
+		inters:              append([]Interceptor{}, _q.inters...),
+		predicates:          append([]predicate.Machine{}, _q.predicates...),
+		withSite:            _q.withSite.Clone(),
+		withSku:             _q.withSku.Clone(),
+		withHealthAlerts:    _q.withHealthAlerts.Clone(),
+		withTransitions:     _q.withTransitions.Clone(),
+		withExpectedMachine: _q.withExpectedMachine.Clone(),
+		withMemberships:     _q.withMemberships.Clone(),
+		withClaim:           _q.withClaim.Clone(),
+		withWorkItems:       _q.withWorkItems.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -404,6 +506,50 @@ func (_q *MachineQuery) WithTransitions(opts ...func(*TransitionQuery)) *Machine
 		opt(query)
 	}
 	_q.withTransitions = query
+	return _q
+}
+
+// WithExpectedMachine tells the query-builder to eager-load the nodes that are connected to
+// the "expected_machine" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *MachineQuery) WithExpectedMachine(opts ...func(*ExpectedMachineQuery)) *MachineQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withExpectedMachine = query
+	return _q
+}
+
+// WithMemberships tells the query-builder to eager-load the nodes that are connected to
+// the "memberships" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *MachineQuery) WithMemberships(opts ...func(*AllocationMembershipQuery)) *MachineQuery {
+	query := (&AllocationMembershipClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withMemberships = query
+	return _q
+}
+
+// WithClaim tells the query-builder to eager-load the nodes that are connected to
+// the "claim" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *MachineQuery) WithClaim(opts ...func(*MachineClaimQuery)) *MachineQuery {
+	query := (&MachineClaimClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withClaim = query
+	return _q
+}
+
+// WithWorkItems tells the query-builder to eager-load the nodes that are connected to
+// the "work_items" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *MachineQuery) WithWorkItems(opts ...func(*WorkItemQuery)) *MachineQuery {
+	query := (&WorkItemClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withWorkItems = query
 	return _q
 }
 
@@ -485,11 +631,15 @@ func (_q *MachineQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Mach
 	var (
 		nodes       = []*Machine{}
 		_spec       = _q.querySpec()
-		loadedTypes = [4]bool{
+		loadedTypes = [8]bool{
 			_q.withSite != nil,
 			_q.withSku != nil,
 			_q.withHealthAlerts != nil,
 			_q.withTransitions != nil,
+			_q.withExpectedMachine != nil,
+			_q.withMemberships != nil,
+			_q.withClaim != nil,
+			_q.withWorkItems != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -539,6 +689,32 @@ func (_q *MachineQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Mach
 			return nil, err
 		}
 	}
+	if query := _q.withExpectedMachine; query != nil {
+		if err := _q.loadExpectedMachine(ctx, query, nodes, nil,
+			func(n *Machine, e *ExpectedMachine) { n.Edges.ExpectedMachine = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withMemberships; query != nil {
+		if err := _q.loadMemberships(ctx, query, nodes,
+			func(n *Machine) { n.Edges.Memberships = []*AllocationMembership{} },
+			func(n *Machine, e *AllocationMembership) { n.Edges.Memberships = append(n.Edges.Memberships, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withClaim; query != nil {
+		if err := _q.loadClaim(ctx, query, nodes, nil,
+			func(n *Machine, e *MachineClaim) { n.Edges.Claim = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withWorkItems; query != nil {
+		if err := _q.loadWorkItems(ctx, query, nodes,
+			func(n *Machine) { n.Edges.WorkItems = []*WorkItem{} },
+			func(n *Machine, e *WorkItem) { n.Edges.WorkItems = append(n.Edges.WorkItems, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for name, query := range _q.withNamedHealthAlerts {
 		if err := _q.loadHealthAlerts(ctx, query, nodes,
 			func(n *Machine) { n.appendNamedHealthAlerts(name) },
@@ -550,6 +726,20 @@ func (_q *MachineQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Mach
 		if err := _q.loadTransitions(ctx, query, nodes,
 			func(n *Machine) { n.appendNamedTransitions(name) },
 			func(n *Machine, e *Transition) { n.appendNamedTransitions(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedMemberships {
+		if err := _q.loadMemberships(ctx, query, nodes,
+			func(n *Machine) { n.appendNamedMemberships(name) },
+			func(n *Machine, e *AllocationMembership) { n.appendNamedMemberships(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedWorkItems {
+		if err := _q.loadWorkItems(ctx, query, nodes,
+			func(n *Machine) { n.appendNamedWorkItems(name) },
+			func(n *Machine, e *WorkItem) { n.appendNamedWorkItems(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -680,6 +870,126 @@ func (_q *MachineQuery) loadTransitions(ctx context.Context, query *TransitionQu
 		node, ok := nodeids[*fk]
 		if !ok {
 			return fmt.Errorf(`unexpected referenced foreign-key "machine_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *MachineQuery) loadExpectedMachine(ctx context.Context, query *ExpectedMachineQuery, nodes []*Machine, init func(*Machine), assign func(*Machine, *ExpectedMachine)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Machine)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(expectedmachine.FieldMachineID)
+	}
+	query.Where(predicate.ExpectedMachine(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(machine.ExpectedMachineColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.MachineID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "machine_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "machine_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *MachineQuery) loadMemberships(ctx context.Context, query *AllocationMembershipQuery, nodes []*Machine, init func(*Machine), assign func(*Machine, *AllocationMembership)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Machine)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(allocationmembership.FieldMachineID)
+	}
+	query.Where(predicate.AllocationMembership(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(machine.MembershipsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.MachineID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "machine_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "machine_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *MachineQuery) loadClaim(ctx context.Context, query *MachineClaimQuery, nodes []*Machine, init func(*Machine), assign func(*Machine, *MachineClaim)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Machine)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(machineclaim.FieldMachineID)
+	}
+	query.Where(predicate.MachineClaim(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(machine.ClaimColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.MachineID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "machine_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *MachineQuery) loadWorkItems(ctx context.Context, query *WorkItemQuery, nodes []*Machine, init func(*Machine), assign func(*Machine, *WorkItem)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Machine)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(workitem.FieldMachineID)
+	}
+	query.Where(predicate.WorkItem(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(machine.WorkItemsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.MachineID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "machine_id" returned %v for node %v`, fk, n.ID)
 		}
 		assign(node, n)
 	}
@@ -836,6 +1146,34 @@ func (_q *MachineQuery) WithNamedTransitions(name string, opts ...func(*Transiti
 		_q.withNamedTransitions = make(map[string]*TransitionQuery)
 	}
 	_q.withNamedTransitions[name] = query
+	return _q
+}
+
+// WithNamedMemberships tells the query-builder to eager-load the nodes that are connected to the "memberships"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *MachineQuery) WithNamedMemberships(name string, opts ...func(*AllocationMembershipQuery)) *MachineQuery {
+	query := (&AllocationMembershipClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedMemberships == nil {
+		_q.withNamedMemberships = make(map[string]*AllocationMembershipQuery)
+	}
+	_q.withNamedMemberships[name] = query
+	return _q
+}
+
+// WithNamedWorkItems tells the query-builder to eager-load the nodes that are connected to the "work_items"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *MachineQuery) WithNamedWorkItems(name string, opts ...func(*WorkItemQuery)) *MachineQuery {
+	query := (&WorkItemClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedWorkItems == nil {
+		_q.withNamedWorkItems = make(map[string]*WorkItemQuery)
+	}
+	_q.withNamedWorkItems[name] = query
 	return _q
 }
 

@@ -6,11 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 	"fleetgraph/fleet"
 	"fmt"
 	"time"
@@ -303,6 +307,106 @@ func (_u *MachineUpdate) ClearLastVerificationMatch() *MachineUpdate {
 	return _u
 }
 
+// SetRunContext sets the "run_context" field.
+func (_u *MachineUpdate) SetRunContext(v fleet.RunContext) *MachineUpdate {
+	_u.mutation.SetRunContext(v)
+	return _u
+}
+
+// SetNillableRunContext sets the "run_context" field if the given value is not nil.
+func (_u *MachineUpdate) SetNillableRunContext(v *fleet.RunContext) *MachineUpdate {
+	if v != nil {
+		_u.SetRunContext(*v)
+	}
+	return _u
+}
+
+// ClearRunContext clears the value of the "run_context" field.
+func (_u *MachineUpdate) ClearRunContext() *MachineUpdate {
+	_u.mutation.ClearRunContext()
+	return _u
+}
+
+// SetVerifyRequestedAt sets the "verify_requested_at" field.
+func (_u *MachineUpdate) SetVerifyRequestedAt(v time.Time) *MachineUpdate {
+	_u.mutation.SetVerifyRequestedAt(v)
+	return _u
+}
+
+// SetNillableVerifyRequestedAt sets the "verify_requested_at" field if the given value is not nil.
+func (_u *MachineUpdate) SetNillableVerifyRequestedAt(v *time.Time) *MachineUpdate {
+	if v != nil {
+		_u.SetVerifyRequestedAt(*v)
+	}
+	return _u
+}
+
+// ClearVerifyRequestedAt clears the value of the "verify_requested_at" field.
+func (_u *MachineUpdate) ClearVerifyRequestedAt() *MachineUpdate {
+	_u.mutation.ClearVerifyRequestedAt()
+	return _u
+}
+
+// SetLastMatchAttemptAt sets the "last_match_attempt_at" field.
+func (_u *MachineUpdate) SetLastMatchAttemptAt(v time.Time) *MachineUpdate {
+	_u.mutation.SetLastMatchAttemptAt(v)
+	return _u
+}
+
+// SetNillableLastMatchAttemptAt sets the "last_match_attempt_at" field if the given value is not nil.
+func (_u *MachineUpdate) SetNillableLastMatchAttemptAt(v *time.Time) *MachineUpdate {
+	if v != nil {
+		_u.SetLastMatchAttemptAt(*v)
+	}
+	return _u
+}
+
+// ClearLastMatchAttemptAt clears the value of the "last_match_attempt_at" field.
+func (_u *MachineUpdate) ClearLastMatchAttemptAt() *MachineUpdate {
+	_u.mutation.ClearLastMatchAttemptAt()
+	return _u
+}
+
+// SetLastGenerateAttemptAt sets the "last_generate_attempt_at" field.
+func (_u *MachineUpdate) SetLastGenerateAttemptAt(v time.Time) *MachineUpdate {
+	_u.mutation.SetLastGenerateAttemptAt(v)
+	return _u
+}
+
+// SetNillableLastGenerateAttemptAt sets the "last_generate_attempt_at" field if the given value is not nil.
+func (_u *MachineUpdate) SetNillableLastGenerateAttemptAt(v *time.Time) *MachineUpdate {
+	if v != nil {
+		_u.SetLastGenerateAttemptAt(*v)
+	}
+	return _u
+}
+
+// ClearLastGenerateAttemptAt clears the value of the "last_generate_attempt_at" field.
+func (_u *MachineUpdate) ClearLastGenerateAttemptAt() *MachineUpdate {
+	_u.mutation.ClearLastGenerateAttemptAt()
+	return _u
+}
+
+// SetAttendAt sets the "attend_at" field.
+func (_u *MachineUpdate) SetAttendAt(v time.Time) *MachineUpdate {
+	_u.mutation.SetAttendAt(v)
+	return _u
+}
+
+// SetNillableAttendAt sets the "attend_at" field if the given value is not nil.
+func (_u *MachineUpdate) SetNillableAttendAt(v *time.Time) *MachineUpdate {
+	if v != nil {
+		_u.SetAttendAt(*v)
+	}
+	return _u
+}
+
+// ClearAttendAt clears the value of the "attend_at" field.
+func (_u *MachineUpdate) ClearAttendAt() *MachineUpdate {
+	_u.mutation.ClearAttendAt()
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *MachineUpdate) SetUpdatedAt(v time.Time) *MachineUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -350,6 +454,74 @@ func (_u *MachineUpdate) AddTransitions(v ...*Transition) *MachineUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.AddTransitionIDs(ids...)
+}
+
+// SetExpectedMachineID sets the "expected_machine" edge to the ExpectedMachine entity by ID.
+func (_u *MachineUpdate) SetExpectedMachineID(id string) *MachineUpdate {
+	_u.mutation.SetExpectedMachineID(id)
+	return _u
+}
+
+// SetNillableExpectedMachineID sets the "expected_machine" edge to the ExpectedMachine entity by ID if the given value is not nil.
+func (_u *MachineUpdate) SetNillableExpectedMachineID(id *string) *MachineUpdate {
+	if id != nil {
+		_u = _u.SetExpectedMachineID(*id)
+	}
+	return _u
+}
+
+// SetExpectedMachine sets the "expected_machine" edge to the ExpectedMachine entity.
+func (_u *MachineUpdate) SetExpectedMachine(v *ExpectedMachine) *MachineUpdate {
+	return _u.SetExpectedMachineID(v.ID)
+}
+
+// AddMembershipIDs adds the "memberships" edge to the AllocationMembership entity by IDs.
+func (_u *MachineUpdate) AddMembershipIDs(ids ...string) *MachineUpdate {
+	_u.mutation.AddMembershipIDs(ids...)
+	return _u
+}
+
+// AddMemberships adds the "memberships" edges to the AllocationMembership entity.
+func (_u *MachineUpdate) AddMemberships(v ...*AllocationMembership) *MachineUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddMembershipIDs(ids...)
+}
+
+// SetClaimID sets the "claim" edge to the MachineClaim entity by ID.
+func (_u *MachineUpdate) SetClaimID(id string) *MachineUpdate {
+	_u.mutation.SetClaimID(id)
+	return _u
+}
+
+// SetNillableClaimID sets the "claim" edge to the MachineClaim entity by ID if the given value is not nil.
+func (_u *MachineUpdate) SetNillableClaimID(id *string) *MachineUpdate {
+	if id != nil {
+		_u = _u.SetClaimID(*id)
+	}
+	return _u
+}
+
+// SetClaim sets the "claim" edge to the MachineClaim entity.
+func (_u *MachineUpdate) SetClaim(v *MachineClaim) *MachineUpdate {
+	return _u.SetClaimID(v.ID)
+}
+
+// AddWorkItemIDs adds the "work_items" edge to the WorkItem entity by IDs.
+func (_u *MachineUpdate) AddWorkItemIDs(ids ...string) *MachineUpdate {
+	_u.mutation.AddWorkItemIDs(ids...)
+	return _u
+}
+
+// AddWorkItems adds the "work_items" edges to the WorkItem entity.
+func (_u *MachineUpdate) AddWorkItems(v ...*WorkItem) *MachineUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddWorkItemIDs(ids...)
 }
 
 // Mutation returns the MachineMutation object of the builder.
@@ -405,6 +577,60 @@ func (_u *MachineUpdate) RemoveTransitions(v ...*Transition) *MachineUpdate {
 	return _u.RemoveTransitionIDs(ids...)
 }
 
+// ClearExpectedMachine clears the "expected_machine" edge to the ExpectedMachine entity.
+func (_u *MachineUpdate) ClearExpectedMachine() *MachineUpdate {
+	_u.mutation.ClearExpectedMachine()
+	return _u
+}
+
+// ClearMemberships clears all "memberships" edges to the AllocationMembership entity.
+func (_u *MachineUpdate) ClearMemberships() *MachineUpdate {
+	_u.mutation.ClearMemberships()
+	return _u
+}
+
+// RemoveMembershipIDs removes the "memberships" edge to AllocationMembership entities by IDs.
+func (_u *MachineUpdate) RemoveMembershipIDs(ids ...string) *MachineUpdate {
+	_u.mutation.RemoveMembershipIDs(ids...)
+	return _u
+}
+
+// RemoveMemberships removes "memberships" edges to AllocationMembership entities.
+func (_u *MachineUpdate) RemoveMemberships(v ...*AllocationMembership) *MachineUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveMembershipIDs(ids...)
+}
+
+// ClearClaim clears the "claim" edge to the MachineClaim entity.
+func (_u *MachineUpdate) ClearClaim() *MachineUpdate {
+	_u.mutation.ClearClaim()
+	return _u
+}
+
+// ClearWorkItems clears all "work_items" edges to the WorkItem entity.
+func (_u *MachineUpdate) ClearWorkItems() *MachineUpdate {
+	_u.mutation.ClearWorkItems()
+	return _u
+}
+
+// RemoveWorkItemIDs removes the "work_items" edge to WorkItem entities by IDs.
+func (_u *MachineUpdate) RemoveWorkItemIDs(ids ...string) *MachineUpdate {
+	_u.mutation.RemoveWorkItemIDs(ids...)
+	return _u
+}
+
+// RemoveWorkItems removes "work_items" edges to WorkItem entities.
+func (_u *MachineUpdate) RemoveWorkItems(v ...*WorkItem) *MachineUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveWorkItemIDs(ids...)
+}
+
 // Save executes the query and returns the number of nodes affected by the update operation.
 func (_u *MachineUpdate) Save(ctx context.Context) (int, error) {
 	return withHooks(ctx, _u.sqlSave, _u.mutation, _u.hooks)
@@ -452,6 +678,11 @@ func (_u *MachineUpdate) check() error {
 	if v, ok := _u.mutation.SubState(); ok {
 		if err := machine.SubStateValidator(v); err != nil {
 			return &ValidationError{Name: "sub_state", err: fmt.Errorf(`ent: validator failed for field "Machine.sub_state": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.RunContext(); ok {
+		if err := machine.RunContextValidator(v); err != nil {
+			return &ValidationError{Name: "run_context", err: fmt.Errorf(`ent: validator failed for field "Machine.run_context": %w`, err)}
 		}
 	}
 	if _u.mutation.SiteCleared() && len(_u.mutation.SiteIDs()) > 0 {
@@ -553,6 +784,36 @@ func (_u *MachineUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.LastVerificationMatchCleared() {
 		_spec.ClearField(machine.FieldLastVerificationMatch, field.TypeBool)
+	}
+	if value, ok := _u.mutation.RunContext(); ok {
+		_spec.SetField(machine.FieldRunContext, field.TypeEnum, value)
+	}
+	if _u.mutation.RunContextCleared() {
+		_spec.ClearField(machine.FieldRunContext, field.TypeEnum)
+	}
+	if value, ok := _u.mutation.VerifyRequestedAt(); ok {
+		_spec.SetField(machine.FieldVerifyRequestedAt, field.TypeTime, value)
+	}
+	if _u.mutation.VerifyRequestedAtCleared() {
+		_spec.ClearField(machine.FieldVerifyRequestedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.LastMatchAttemptAt(); ok {
+		_spec.SetField(machine.FieldLastMatchAttemptAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastMatchAttemptAtCleared() {
+		_spec.ClearField(machine.FieldLastMatchAttemptAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.LastGenerateAttemptAt(); ok {
+		_spec.SetField(machine.FieldLastGenerateAttemptAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastGenerateAttemptAtCleared() {
+		_spec.ClearField(machine.FieldLastGenerateAttemptAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.AttendAt(); ok {
+		_spec.SetField(machine.FieldAttendAt, field.TypeTime, value)
+	}
+	if _u.mutation.AttendAtCleared() {
+		_spec.ClearField(machine.FieldAttendAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(machine.FieldUpdatedAt, field.TypeTime, value)
@@ -669,6 +930,154 @@ func (_u *MachineUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(transition.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExpectedMachineCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ExpectedMachineTable,
+			Columns: []string{machine.ExpectedMachineColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExpectedMachineIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ExpectedMachineTable,
+			Columns: []string{machine.ExpectedMachineColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.MembershipsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.MembershipsTable,
+			Columns: []string{machine.MembershipsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocationmembership.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedMembershipsIDs(); len(nodes) > 0 && !_u.mutation.MembershipsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.MembershipsTable,
+			Columns: []string{machine.MembershipsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocationmembership.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.MembershipsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.MembershipsTable,
+			Columns: []string{machine.MembershipsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocationmembership.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ClaimCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ClaimTable,
+			Columns: []string{machine.ClaimColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(machineclaim.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ClaimIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ClaimTable,
+			Columns: []string{machine.ClaimColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(machineclaim.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.WorkItemsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.WorkItemsTable,
+			Columns: []string{machine.WorkItemsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(workitem.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedWorkItemsIDs(); len(nodes) > 0 && !_u.mutation.WorkItemsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.WorkItemsTable,
+			Columns: []string{machine.WorkItemsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(workitem.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.WorkItemsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.WorkItemsTable,
+			Columns: []string{machine.WorkItemsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(workitem.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {
@@ -966,6 +1375,106 @@ func (_u *MachineUpdateOne) ClearLastVerificationMatch() *MachineUpdateOne {
 	return _u
 }
 
+// SetRunContext sets the "run_context" field.
+func (_u *MachineUpdateOne) SetRunContext(v fleet.RunContext) *MachineUpdateOne {
+	_u.mutation.SetRunContext(v)
+	return _u
+}
+
+// SetNillableRunContext sets the "run_context" field if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableRunContext(v *fleet.RunContext) *MachineUpdateOne {
+	if v != nil {
+		_u.SetRunContext(*v)
+	}
+	return _u
+}
+
+// ClearRunContext clears the value of the "run_context" field.
+func (_u *MachineUpdateOne) ClearRunContext() *MachineUpdateOne {
+	_u.mutation.ClearRunContext()
+	return _u
+}
+
+// SetVerifyRequestedAt sets the "verify_requested_at" field.
+func (_u *MachineUpdateOne) SetVerifyRequestedAt(v time.Time) *MachineUpdateOne {
+	_u.mutation.SetVerifyRequestedAt(v)
+	return _u
+}
+
+// SetNillableVerifyRequestedAt sets the "verify_requested_at" field if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableVerifyRequestedAt(v *time.Time) *MachineUpdateOne {
+	if v != nil {
+		_u.SetVerifyRequestedAt(*v)
+	}
+	return _u
+}
+
+// ClearVerifyRequestedAt clears the value of the "verify_requested_at" field.
+func (_u *MachineUpdateOne) ClearVerifyRequestedAt() *MachineUpdateOne {
+	_u.mutation.ClearVerifyRequestedAt()
+	return _u
+}
+
+// SetLastMatchAttemptAt sets the "last_match_attempt_at" field.
+func (_u *MachineUpdateOne) SetLastMatchAttemptAt(v time.Time) *MachineUpdateOne {
+	_u.mutation.SetLastMatchAttemptAt(v)
+	return _u
+}
+
+// SetNillableLastMatchAttemptAt sets the "last_match_attempt_at" field if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableLastMatchAttemptAt(v *time.Time) *MachineUpdateOne {
+	if v != nil {
+		_u.SetLastMatchAttemptAt(*v)
+	}
+	return _u
+}
+
+// ClearLastMatchAttemptAt clears the value of the "last_match_attempt_at" field.
+func (_u *MachineUpdateOne) ClearLastMatchAttemptAt() *MachineUpdateOne {
+	_u.mutation.ClearLastMatchAttemptAt()
+	return _u
+}
+
+// SetLastGenerateAttemptAt sets the "last_generate_attempt_at" field.
+func (_u *MachineUpdateOne) SetLastGenerateAttemptAt(v time.Time) *MachineUpdateOne {
+	_u.mutation.SetLastGenerateAttemptAt(v)
+	return _u
+}
+
+// SetNillableLastGenerateAttemptAt sets the "last_generate_attempt_at" field if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableLastGenerateAttemptAt(v *time.Time) *MachineUpdateOne {
+	if v != nil {
+		_u.SetLastGenerateAttemptAt(*v)
+	}
+	return _u
+}
+
+// ClearLastGenerateAttemptAt clears the value of the "last_generate_attempt_at" field.
+func (_u *MachineUpdateOne) ClearLastGenerateAttemptAt() *MachineUpdateOne {
+	_u.mutation.ClearLastGenerateAttemptAt()
+	return _u
+}
+
+// SetAttendAt sets the "attend_at" field.
+func (_u *MachineUpdateOne) SetAttendAt(v time.Time) *MachineUpdateOne {
+	_u.mutation.SetAttendAt(v)
+	return _u
+}
+
+// SetNillableAttendAt sets the "attend_at" field if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableAttendAt(v *time.Time) *MachineUpdateOne {
+	if v != nil {
+		_u.SetAttendAt(*v)
+	}
+	return _u
+}
+
+// ClearAttendAt clears the value of the "attend_at" field.
+func (_u *MachineUpdateOne) ClearAttendAt() *MachineUpdateOne {
+	_u.mutation.ClearAttendAt()
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *MachineUpdateOne) SetUpdatedAt(v time.Time) *MachineUpdateOne {
 	_u.mutation.SetUpdatedAt(v)
@@ -1013,6 +1522,74 @@ func (_u *MachineUpdateOne) AddTransitions(v ...*Transition) *MachineUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.AddTransitionIDs(ids...)
+}
+
+// SetExpectedMachineID sets the "expected_machine" edge to the ExpectedMachine entity by ID.
+func (_u *MachineUpdateOne) SetExpectedMachineID(id string) *MachineUpdateOne {
+	_u.mutation.SetExpectedMachineID(id)
+	return _u
+}
+
+// SetNillableExpectedMachineID sets the "expected_machine" edge to the ExpectedMachine entity by ID if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableExpectedMachineID(id *string) *MachineUpdateOne {
+	if id != nil {
+		_u = _u.SetExpectedMachineID(*id)
+	}
+	return _u
+}
+
+// SetExpectedMachine sets the "expected_machine" edge to the ExpectedMachine entity.
+func (_u *MachineUpdateOne) SetExpectedMachine(v *ExpectedMachine) *MachineUpdateOne {
+	return _u.SetExpectedMachineID(v.ID)
+}
+
+// AddMembershipIDs adds the "memberships" edge to the AllocationMembership entity by IDs.
+func (_u *MachineUpdateOne) AddMembershipIDs(ids ...string) *MachineUpdateOne {
+	_u.mutation.AddMembershipIDs(ids...)
+	return _u
+}
+
+// AddMemberships adds the "memberships" edges to the AllocationMembership entity.
+func (_u *MachineUpdateOne) AddMemberships(v ...*AllocationMembership) *MachineUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddMembershipIDs(ids...)
+}
+
+// SetClaimID sets the "claim" edge to the MachineClaim entity by ID.
+func (_u *MachineUpdateOne) SetClaimID(id string) *MachineUpdateOne {
+	_u.mutation.SetClaimID(id)
+	return _u
+}
+
+// SetNillableClaimID sets the "claim" edge to the MachineClaim entity by ID if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableClaimID(id *string) *MachineUpdateOne {
+	if id != nil {
+		_u = _u.SetClaimID(*id)
+	}
+	return _u
+}
+
+// SetClaim sets the "claim" edge to the MachineClaim entity.
+func (_u *MachineUpdateOne) SetClaim(v *MachineClaim) *MachineUpdateOne {
+	return _u.SetClaimID(v.ID)
+}
+
+// AddWorkItemIDs adds the "work_items" edge to the WorkItem entity by IDs.
+func (_u *MachineUpdateOne) AddWorkItemIDs(ids ...string) *MachineUpdateOne {
+	_u.mutation.AddWorkItemIDs(ids...)
+	return _u
+}
+
+// AddWorkItems adds the "work_items" edges to the WorkItem entity.
+func (_u *MachineUpdateOne) AddWorkItems(v ...*WorkItem) *MachineUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddWorkItemIDs(ids...)
 }
 
 // Mutation returns the MachineMutation object of the builder.
@@ -1066,6 +1643,60 @@ func (_u *MachineUpdateOne) RemoveTransitions(v ...*Transition) *MachineUpdateOn
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveTransitionIDs(ids...)
+}
+
+// ClearExpectedMachine clears the "expected_machine" edge to the ExpectedMachine entity.
+func (_u *MachineUpdateOne) ClearExpectedMachine() *MachineUpdateOne {
+	_u.mutation.ClearExpectedMachine()
+	return _u
+}
+
+// ClearMemberships clears all "memberships" edges to the AllocationMembership entity.
+func (_u *MachineUpdateOne) ClearMemberships() *MachineUpdateOne {
+	_u.mutation.ClearMemberships()
+	return _u
+}
+
+// RemoveMembershipIDs removes the "memberships" edge to AllocationMembership entities by IDs.
+func (_u *MachineUpdateOne) RemoveMembershipIDs(ids ...string) *MachineUpdateOne {
+	_u.mutation.RemoveMembershipIDs(ids...)
+	return _u
+}
+
+// RemoveMemberships removes "memberships" edges to AllocationMembership entities.
+func (_u *MachineUpdateOne) RemoveMemberships(v ...*AllocationMembership) *MachineUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveMembershipIDs(ids...)
+}
+
+// ClearClaim clears the "claim" edge to the MachineClaim entity.
+func (_u *MachineUpdateOne) ClearClaim() *MachineUpdateOne {
+	_u.mutation.ClearClaim()
+	return _u
+}
+
+// ClearWorkItems clears all "work_items" edges to the WorkItem entity.
+func (_u *MachineUpdateOne) ClearWorkItems() *MachineUpdateOne {
+	_u.mutation.ClearWorkItems()
+	return _u
+}
+
+// RemoveWorkItemIDs removes the "work_items" edge to WorkItem entities by IDs.
+func (_u *MachineUpdateOne) RemoveWorkItemIDs(ids ...string) *MachineUpdateOne {
+	_u.mutation.RemoveWorkItemIDs(ids...)
+	return _u
+}
+
+// RemoveWorkItems removes "work_items" edges to WorkItem entities.
+func (_u *MachineUpdateOne) RemoveWorkItems(v ...*WorkItem) *MachineUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveWorkItemIDs(ids...)
 }
 
 // Where appends a list predicates to the MachineUpdate builder.
@@ -1128,6 +1759,11 @@ func (_u *MachineUpdateOne) check() error {
 	if v, ok := _u.mutation.SubState(); ok {
 		if err := machine.SubStateValidator(v); err != nil {
 			return &ValidationError{Name: "sub_state", err: fmt.Errorf(`ent: validator failed for field "Machine.sub_state": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.RunContext(); ok {
+		if err := machine.RunContextValidator(v); err != nil {
+			return &ValidationError{Name: "run_context", err: fmt.Errorf(`ent: validator failed for field "Machine.run_context": %w`, err)}
 		}
 	}
 	if _u.mutation.SiteCleared() && len(_u.mutation.SiteIDs()) > 0 {
@@ -1247,6 +1883,36 @@ func (_u *MachineUpdateOne) sqlSave(ctx context.Context) (_node *Machine, err er
 	if _u.mutation.LastVerificationMatchCleared() {
 		_spec.ClearField(machine.FieldLastVerificationMatch, field.TypeBool)
 	}
+	if value, ok := _u.mutation.RunContext(); ok {
+		_spec.SetField(machine.FieldRunContext, field.TypeEnum, value)
+	}
+	if _u.mutation.RunContextCleared() {
+		_spec.ClearField(machine.FieldRunContext, field.TypeEnum)
+	}
+	if value, ok := _u.mutation.VerifyRequestedAt(); ok {
+		_spec.SetField(machine.FieldVerifyRequestedAt, field.TypeTime, value)
+	}
+	if _u.mutation.VerifyRequestedAtCleared() {
+		_spec.ClearField(machine.FieldVerifyRequestedAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.LastMatchAttemptAt(); ok {
+		_spec.SetField(machine.FieldLastMatchAttemptAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastMatchAttemptAtCleared() {
+		_spec.ClearField(machine.FieldLastMatchAttemptAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.LastGenerateAttemptAt(); ok {
+		_spec.SetField(machine.FieldLastGenerateAttemptAt, field.TypeTime, value)
+	}
+	if _u.mutation.LastGenerateAttemptAtCleared() {
+		_spec.ClearField(machine.FieldLastGenerateAttemptAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.AttendAt(); ok {
+		_spec.SetField(machine.FieldAttendAt, field.TypeTime, value)
+	}
+	if _u.mutation.AttendAtCleared() {
+		_spec.ClearField(machine.FieldAttendAt, field.TypeTime)
+	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(machine.FieldUpdatedAt, field.TypeTime, value)
 	}
@@ -1362,6 +2028,154 @@ func (_u *MachineUpdateOne) sqlSave(ctx context.Context) (_node *Machine, err er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(transition.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExpectedMachineCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ExpectedMachineTable,
+			Columns: []string{machine.ExpectedMachineColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExpectedMachineIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ExpectedMachineTable,
+			Columns: []string{machine.ExpectedMachineColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.MembershipsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.MembershipsTable,
+			Columns: []string{machine.MembershipsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocationmembership.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedMembershipsIDs(); len(nodes) > 0 && !_u.mutation.MembershipsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.MembershipsTable,
+			Columns: []string{machine.MembershipsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocationmembership.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.MembershipsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.MembershipsTable,
+			Columns: []string{machine.MembershipsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocationmembership.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ClaimCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ClaimTable,
+			Columns: []string{machine.ClaimColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(machineclaim.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ClaimIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   machine.ClaimTable,
+			Columns: []string{machine.ClaimColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(machineclaim.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.WorkItemsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.WorkItemsTable,
+			Columns: []string{machine.WorkItemsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(workitem.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedWorkItemsIDs(); len(nodes) > 0 && !_u.mutation.WorkItemsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.WorkItemsTable,
+			Columns: []string{machine.WorkItemsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(workitem.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.WorkItemsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   machine.WorkItemsTable,
+			Columns: []string{machine.WorkItemsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(workitem.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

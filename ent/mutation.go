@@ -6,14 +6,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 	"fleetgraph/fleet"
 	"fmt"
 	"sync"
@@ -32,14 +37,3249 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeHealthAlert       = "HealthAlert"
-	TypeIdempotencyRecord = "IdempotencyRecord"
-	TypeMachine           = "Machine"
-	TypeSite              = "Site"
-	TypeSku               = "Sku"
-	TypeToken             = "Token"
-	TypeTransition        = "Transition"
+	TypeAllocation           = "Allocation"
+	TypeAllocationMembership = "AllocationMembership"
+	TypeExpectedMachine      = "ExpectedMachine"
+	TypeHealthAlert          = "HealthAlert"
+	TypeIdempotencyRecord    = "IdempotencyRecord"
+	TypeMachine              = "Machine"
+	TypeMachineClaim         = "MachineClaim"
+	TypeSite                 = "Site"
+	TypeSku                  = "Sku"
+	TypeToken                = "Token"
+	TypeTransition           = "Transition"
+	TypeWorkItem             = "WorkItem"
 )
+
+// AllocationMutation represents an operation that mutates the Allocation nodes in the graph.
+type AllocationMutation struct {
+	config
+	op                 Op
+	typ                string
+	id                 *string
+	created_at         *time.Time
+	name               *string
+	clearedFields      map[string]struct{}
+	site               *string
+	clearedsite        bool
+	memberships        map[string]struct{}
+	removedmemberships map[string]struct{}
+	clearedmemberships bool
+	done               bool
+	oldValue           func(context.Context) (*Allocation, error)
+	predicates         []predicate.Allocation
+}
+
+var _ ent.Mutation = (*AllocationMutation)(nil)
+
+// allocationOption allows management of the mutation configuration using functional options.
+type allocationOption func(*AllocationMutation)
+
+// newAllocationMutation creates new mutation for the Allocation entity.
+func newAllocationMutation(c config, op Op, opts ...allocationOption) *AllocationMutation {
+	m := &AllocationMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAllocation,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAllocationID sets the ID field of the mutation.
+func withAllocationID(id string) allocationOption {
+	return func(m *AllocationMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Allocation
+		)
+		m.oldValue = func(ctx context.Context) (*Allocation, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Allocation.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAllocation sets the old Allocation of the mutation.
+func withAllocation(node *Allocation) allocationOption {
+	return func(m *AllocationMutation) {
+		m.oldValue = func(context.Context) (*Allocation, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AllocationMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AllocationMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Allocation entities.
+func (m *AllocationMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AllocationMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AllocationMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Allocation.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *AllocationMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *AllocationMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Allocation entity.
+// If the Allocation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *AllocationMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *AllocationMutation) SetSiteID(s string) {
+	m.site = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *AllocationMutation) SiteID() (r string, exists bool) {
+	v := m.site
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the Allocation entity.
+// If the Allocation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *AllocationMutation) ResetSiteID() {
+	m.site = nil
+}
+
+// SetName sets the "name" field.
+func (m *AllocationMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *AllocationMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the Allocation entity.
+// If the Allocation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *AllocationMutation) ResetName() {
+	m.name = nil
+}
+
+// ClearSite clears the "site" edge to the Site entity.
+func (m *AllocationMutation) ClearSite() {
+	m.clearedsite = true
+	m.clearedFields[allocation.FieldSiteID] = struct{}{}
+}
+
+// SiteCleared reports if the "site" edge to the Site entity was cleared.
+func (m *AllocationMutation) SiteCleared() bool {
+	return m.clearedsite
+}
+
+// SiteIDs returns the "site" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SiteID instead. It exists only for internal usage by the builders.
+func (m *AllocationMutation) SiteIDs() (ids []string) {
+	if id := m.site; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSite resets all changes to the "site" edge.
+func (m *AllocationMutation) ResetSite() {
+	m.site = nil
+	m.clearedsite = false
+}
+
+// AddMembershipIDs adds the "memberships" edge to the AllocationMembership entity by ids.
+func (m *AllocationMutation) AddMembershipIDs(ids ...string) {
+	if m.memberships == nil {
+		m.memberships = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.memberships[ids[i]] = struct{}{}
+	}
+}
+
+// ClearMemberships clears the "memberships" edge to the AllocationMembership entity.
+func (m *AllocationMutation) ClearMemberships() {
+	m.clearedmemberships = true
+}
+
+// MembershipsCleared reports if the "memberships" edge to the AllocationMembership entity was cleared.
+func (m *AllocationMutation) MembershipsCleared() bool {
+	return m.clearedmemberships
+}
+
+// RemoveMembershipIDs removes the "memberships" edge to the AllocationMembership entity by IDs.
+func (m *AllocationMutation) RemoveMembershipIDs(ids ...string) {
+	if m.removedmemberships == nil {
+		m.removedmemberships = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.memberships, ids[i])
+		m.removedmemberships[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedMemberships returns the removed IDs of the "memberships" edge to the AllocationMembership entity.
+func (m *AllocationMutation) RemovedMembershipsIDs() (ids []string) {
+	for id := range m.removedmemberships {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// MembershipsIDs returns the "memberships" edge IDs in the mutation.
+func (m *AllocationMutation) MembershipsIDs() (ids []string) {
+	for id := range m.memberships {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetMemberships resets all changes to the "memberships" edge.
+func (m *AllocationMutation) ResetMemberships() {
+	m.memberships = nil
+	m.clearedmemberships = false
+	m.removedmemberships = nil
+}
+
+// Where appends a list predicates to the AllocationMutation builder.
+func (m *AllocationMutation) Where(ps ...predicate.Allocation) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AllocationMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AllocationMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Allocation, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AllocationMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AllocationMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Allocation).
+func (m *AllocationMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AllocationMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.created_at != nil {
+		fields = append(fields, allocation.FieldCreatedAt)
+	}
+	if m.site != nil {
+		fields = append(fields, allocation.FieldSiteID)
+	}
+	if m.name != nil {
+		fields = append(fields, allocation.FieldName)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AllocationMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case allocation.FieldCreatedAt:
+		return m.CreatedAt()
+	case allocation.FieldSiteID:
+		return m.SiteID()
+	case allocation.FieldName:
+		return m.Name()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AllocationMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case allocation.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case allocation.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case allocation.FieldName:
+		return m.OldName(ctx)
+	}
+	return nil, fmt.Errorf("unknown Allocation field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AllocationMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case allocation.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case allocation.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case allocation.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Allocation field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AllocationMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AllocationMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AllocationMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Allocation numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AllocationMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AllocationMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AllocationMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Allocation nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AllocationMutation) ResetField(name string) error {
+	switch name {
+	case allocation.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case allocation.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case allocation.FieldName:
+		m.ResetName()
+		return nil
+	}
+	return fmt.Errorf("unknown Allocation field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AllocationMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.site != nil {
+		edges = append(edges, allocation.EdgeSite)
+	}
+	if m.memberships != nil {
+		edges = append(edges, allocation.EdgeMemberships)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AllocationMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case allocation.EdgeSite:
+		if id := m.site; id != nil {
+			return []ent.Value{*id}
+		}
+	case allocation.EdgeMemberships:
+		ids := make([]ent.Value, 0, len(m.memberships))
+		for id := range m.memberships {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AllocationMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.removedmemberships != nil {
+		edges = append(edges, allocation.EdgeMemberships)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AllocationMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case allocation.EdgeMemberships:
+		ids := make([]ent.Value, 0, len(m.removedmemberships))
+		for id := range m.removedmemberships {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AllocationMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedsite {
+		edges = append(edges, allocation.EdgeSite)
+	}
+	if m.clearedmemberships {
+		edges = append(edges, allocation.EdgeMemberships)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AllocationMutation) EdgeCleared(name string) bool {
+	switch name {
+	case allocation.EdgeSite:
+		return m.clearedsite
+	case allocation.EdgeMemberships:
+		return m.clearedmemberships
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AllocationMutation) ClearEdge(name string) error {
+	switch name {
+	case allocation.EdgeSite:
+		m.ClearSite()
+		return nil
+	}
+	return fmt.Errorf("unknown Allocation unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AllocationMutation) ResetEdge(name string) error {
+	switch name {
+	case allocation.EdgeSite:
+		m.ResetSite()
+		return nil
+	case allocation.EdgeMemberships:
+		m.ResetMemberships()
+		return nil
+	}
+	return fmt.Errorf("unknown Allocation edge %s", name)
+}
+
+// AllocationMembershipMutation represents an operation that mutates the AllocationMembership nodes in the graph.
+type AllocationMembershipMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *string
+	site_id           *string
+	machine_name      *string
+	allocated_at      *time.Time
+	released_at       *time.Time
+	clearedFields     map[string]struct{}
+	allocation        *string
+	clearedallocation bool
+	machine           *string
+	clearedmachine    bool
+	done              bool
+	oldValue          func(context.Context) (*AllocationMembership, error)
+	predicates        []predicate.AllocationMembership
+}
+
+var _ ent.Mutation = (*AllocationMembershipMutation)(nil)
+
+// allocationmembershipOption allows management of the mutation configuration using functional options.
+type allocationmembershipOption func(*AllocationMembershipMutation)
+
+// newAllocationMembershipMutation creates new mutation for the AllocationMembership entity.
+func newAllocationMembershipMutation(c config, op Op, opts ...allocationmembershipOption) *AllocationMembershipMutation {
+	m := &AllocationMembershipMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAllocationMembership,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAllocationMembershipID sets the ID field of the mutation.
+func withAllocationMembershipID(id string) allocationmembershipOption {
+	return func(m *AllocationMembershipMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *AllocationMembership
+		)
+		m.oldValue = func(ctx context.Context) (*AllocationMembership, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().AllocationMembership.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAllocationMembership sets the old AllocationMembership of the mutation.
+func withAllocationMembership(node *AllocationMembership) allocationmembershipOption {
+	return func(m *AllocationMembershipMutation) {
+		m.oldValue = func(context.Context) (*AllocationMembership, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AllocationMembershipMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AllocationMembershipMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of AllocationMembership entities.
+func (m *AllocationMembershipMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AllocationMembershipMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AllocationMembershipMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().AllocationMembership.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *AllocationMembershipMutation) SetSiteID(s string) {
+	m.site_id = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *AllocationMembershipMutation) SiteID() (r string, exists bool) {
+	v := m.site_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the AllocationMembership entity.
+// If the AllocationMembership object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMembershipMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *AllocationMembershipMutation) ResetSiteID() {
+	m.site_id = nil
+}
+
+// SetAllocationID sets the "allocation_id" field.
+func (m *AllocationMembershipMutation) SetAllocationID(s string) {
+	m.allocation = &s
+}
+
+// AllocationID returns the value of the "allocation_id" field in the mutation.
+func (m *AllocationMembershipMutation) AllocationID() (r string, exists bool) {
+	v := m.allocation
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAllocationID returns the old "allocation_id" field's value of the AllocationMembership entity.
+// If the AllocationMembership object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMembershipMutation) OldAllocationID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAllocationID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAllocationID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAllocationID: %w", err)
+	}
+	return oldValue.AllocationID, nil
+}
+
+// ResetAllocationID resets all changes to the "allocation_id" field.
+func (m *AllocationMembershipMutation) ResetAllocationID() {
+	m.allocation = nil
+}
+
+// SetMachineID sets the "machine_id" field.
+func (m *AllocationMembershipMutation) SetMachineID(s string) {
+	m.machine = &s
+}
+
+// MachineID returns the value of the "machine_id" field in the mutation.
+func (m *AllocationMembershipMutation) MachineID() (r string, exists bool) {
+	v := m.machine
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineID returns the old "machine_id" field's value of the AllocationMembership entity.
+// If the AllocationMembership object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMembershipMutation) OldMachineID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineID: %w", err)
+	}
+	return oldValue.MachineID, nil
+}
+
+// ClearMachineID clears the value of the "machine_id" field.
+func (m *AllocationMembershipMutation) ClearMachineID() {
+	m.machine = nil
+	m.clearedFields[allocationmembership.FieldMachineID] = struct{}{}
+}
+
+// MachineIDCleared returns if the "machine_id" field was cleared in this mutation.
+func (m *AllocationMembershipMutation) MachineIDCleared() bool {
+	_, ok := m.clearedFields[allocationmembership.FieldMachineID]
+	return ok
+}
+
+// ResetMachineID resets all changes to the "machine_id" field.
+func (m *AllocationMembershipMutation) ResetMachineID() {
+	m.machine = nil
+	delete(m.clearedFields, allocationmembership.FieldMachineID)
+}
+
+// SetMachineName sets the "machine_name" field.
+func (m *AllocationMembershipMutation) SetMachineName(s string) {
+	m.machine_name = &s
+}
+
+// MachineName returns the value of the "machine_name" field in the mutation.
+func (m *AllocationMembershipMutation) MachineName() (r string, exists bool) {
+	v := m.machine_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineName returns the old "machine_name" field's value of the AllocationMembership entity.
+// If the AllocationMembership object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMembershipMutation) OldMachineName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineName: %w", err)
+	}
+	return oldValue.MachineName, nil
+}
+
+// ResetMachineName resets all changes to the "machine_name" field.
+func (m *AllocationMembershipMutation) ResetMachineName() {
+	m.machine_name = nil
+}
+
+// SetAllocatedAt sets the "allocated_at" field.
+func (m *AllocationMembershipMutation) SetAllocatedAt(t time.Time) {
+	m.allocated_at = &t
+}
+
+// AllocatedAt returns the value of the "allocated_at" field in the mutation.
+func (m *AllocationMembershipMutation) AllocatedAt() (r time.Time, exists bool) {
+	v := m.allocated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAllocatedAt returns the old "allocated_at" field's value of the AllocationMembership entity.
+// If the AllocationMembership object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMembershipMutation) OldAllocatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAllocatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAllocatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAllocatedAt: %w", err)
+	}
+	return oldValue.AllocatedAt, nil
+}
+
+// ResetAllocatedAt resets all changes to the "allocated_at" field.
+func (m *AllocationMembershipMutation) ResetAllocatedAt() {
+	m.allocated_at = nil
+}
+
+// SetReleasedAt sets the "released_at" field.
+func (m *AllocationMembershipMutation) SetReleasedAt(t time.Time) {
+	m.released_at = &t
+}
+
+// ReleasedAt returns the value of the "released_at" field in the mutation.
+func (m *AllocationMembershipMutation) ReleasedAt() (r time.Time, exists bool) {
+	v := m.released_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReleasedAt returns the old "released_at" field's value of the AllocationMembership entity.
+// If the AllocationMembership object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AllocationMembershipMutation) OldReleasedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReleasedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReleasedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReleasedAt: %w", err)
+	}
+	return oldValue.ReleasedAt, nil
+}
+
+// ClearReleasedAt clears the value of the "released_at" field.
+func (m *AllocationMembershipMutation) ClearReleasedAt() {
+	m.released_at = nil
+	m.clearedFields[allocationmembership.FieldReleasedAt] = struct{}{}
+}
+
+// ReleasedAtCleared returns if the "released_at" field was cleared in this mutation.
+func (m *AllocationMembershipMutation) ReleasedAtCleared() bool {
+	_, ok := m.clearedFields[allocationmembership.FieldReleasedAt]
+	return ok
+}
+
+// ResetReleasedAt resets all changes to the "released_at" field.
+func (m *AllocationMembershipMutation) ResetReleasedAt() {
+	m.released_at = nil
+	delete(m.clearedFields, allocationmembership.FieldReleasedAt)
+}
+
+// ClearAllocation clears the "allocation" edge to the Allocation entity.
+func (m *AllocationMembershipMutation) ClearAllocation() {
+	m.clearedallocation = true
+	m.clearedFields[allocationmembership.FieldAllocationID] = struct{}{}
+}
+
+// AllocationCleared reports if the "allocation" edge to the Allocation entity was cleared.
+func (m *AllocationMembershipMutation) AllocationCleared() bool {
+	return m.clearedallocation
+}
+
+// AllocationIDs returns the "allocation" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// AllocationID instead. It exists only for internal usage by the builders.
+func (m *AllocationMembershipMutation) AllocationIDs() (ids []string) {
+	if id := m.allocation; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetAllocation resets all changes to the "allocation" edge.
+func (m *AllocationMembershipMutation) ResetAllocation() {
+	m.allocation = nil
+	m.clearedallocation = false
+}
+
+// ClearMachine clears the "machine" edge to the Machine entity.
+func (m *AllocationMembershipMutation) ClearMachine() {
+	m.clearedmachine = true
+	m.clearedFields[allocationmembership.FieldMachineID] = struct{}{}
+}
+
+// MachineCleared reports if the "machine" edge to the Machine entity was cleared.
+func (m *AllocationMembershipMutation) MachineCleared() bool {
+	return m.MachineIDCleared() || m.clearedmachine
+}
+
+// MachineIDs returns the "machine" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// MachineID instead. It exists only for internal usage by the builders.
+func (m *AllocationMembershipMutation) MachineIDs() (ids []string) {
+	if id := m.machine; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetMachine resets all changes to the "machine" edge.
+func (m *AllocationMembershipMutation) ResetMachine() {
+	m.machine = nil
+	m.clearedmachine = false
+}
+
+// Where appends a list predicates to the AllocationMembershipMutation builder.
+func (m *AllocationMembershipMutation) Where(ps ...predicate.AllocationMembership) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AllocationMembershipMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AllocationMembershipMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.AllocationMembership, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AllocationMembershipMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AllocationMembershipMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (AllocationMembership).
+func (m *AllocationMembershipMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AllocationMembershipMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.site_id != nil {
+		fields = append(fields, allocationmembership.FieldSiteID)
+	}
+	if m.allocation != nil {
+		fields = append(fields, allocationmembership.FieldAllocationID)
+	}
+	if m.machine != nil {
+		fields = append(fields, allocationmembership.FieldMachineID)
+	}
+	if m.machine_name != nil {
+		fields = append(fields, allocationmembership.FieldMachineName)
+	}
+	if m.allocated_at != nil {
+		fields = append(fields, allocationmembership.FieldAllocatedAt)
+	}
+	if m.released_at != nil {
+		fields = append(fields, allocationmembership.FieldReleasedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AllocationMembershipMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case allocationmembership.FieldSiteID:
+		return m.SiteID()
+	case allocationmembership.FieldAllocationID:
+		return m.AllocationID()
+	case allocationmembership.FieldMachineID:
+		return m.MachineID()
+	case allocationmembership.FieldMachineName:
+		return m.MachineName()
+	case allocationmembership.FieldAllocatedAt:
+		return m.AllocatedAt()
+	case allocationmembership.FieldReleasedAt:
+		return m.ReleasedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AllocationMembershipMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case allocationmembership.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case allocationmembership.FieldAllocationID:
+		return m.OldAllocationID(ctx)
+	case allocationmembership.FieldMachineID:
+		return m.OldMachineID(ctx)
+	case allocationmembership.FieldMachineName:
+		return m.OldMachineName(ctx)
+	case allocationmembership.FieldAllocatedAt:
+		return m.OldAllocatedAt(ctx)
+	case allocationmembership.FieldReleasedAt:
+		return m.OldReleasedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown AllocationMembership field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AllocationMembershipMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case allocationmembership.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case allocationmembership.FieldAllocationID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAllocationID(v)
+		return nil
+	case allocationmembership.FieldMachineID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineID(v)
+		return nil
+	case allocationmembership.FieldMachineName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineName(v)
+		return nil
+	case allocationmembership.FieldAllocatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAllocatedAt(v)
+		return nil
+	case allocationmembership.FieldReleasedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReleasedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AllocationMembership field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AllocationMembershipMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AllocationMembershipMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AllocationMembershipMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown AllocationMembership numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AllocationMembershipMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(allocationmembership.FieldMachineID) {
+		fields = append(fields, allocationmembership.FieldMachineID)
+	}
+	if m.FieldCleared(allocationmembership.FieldReleasedAt) {
+		fields = append(fields, allocationmembership.FieldReleasedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AllocationMembershipMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AllocationMembershipMutation) ClearField(name string) error {
+	switch name {
+	case allocationmembership.FieldMachineID:
+		m.ClearMachineID()
+		return nil
+	case allocationmembership.FieldReleasedAt:
+		m.ClearReleasedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown AllocationMembership nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AllocationMembershipMutation) ResetField(name string) error {
+	switch name {
+	case allocationmembership.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case allocationmembership.FieldAllocationID:
+		m.ResetAllocationID()
+		return nil
+	case allocationmembership.FieldMachineID:
+		m.ResetMachineID()
+		return nil
+	case allocationmembership.FieldMachineName:
+		m.ResetMachineName()
+		return nil
+	case allocationmembership.FieldAllocatedAt:
+		m.ResetAllocatedAt()
+		return nil
+	case allocationmembership.FieldReleasedAt:
+		m.ResetReleasedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown AllocationMembership field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AllocationMembershipMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.allocation != nil {
+		edges = append(edges, allocationmembership.EdgeAllocation)
+	}
+	if m.machine != nil {
+		edges = append(edges, allocationmembership.EdgeMachine)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AllocationMembershipMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case allocationmembership.EdgeAllocation:
+		if id := m.allocation; id != nil {
+			return []ent.Value{*id}
+		}
+	case allocationmembership.EdgeMachine:
+		if id := m.machine; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AllocationMembershipMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AllocationMembershipMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AllocationMembershipMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedallocation {
+		edges = append(edges, allocationmembership.EdgeAllocation)
+	}
+	if m.clearedmachine {
+		edges = append(edges, allocationmembership.EdgeMachine)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AllocationMembershipMutation) EdgeCleared(name string) bool {
+	switch name {
+	case allocationmembership.EdgeAllocation:
+		return m.clearedallocation
+	case allocationmembership.EdgeMachine:
+		return m.clearedmachine
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AllocationMembershipMutation) ClearEdge(name string) error {
+	switch name {
+	case allocationmembership.EdgeAllocation:
+		m.ClearAllocation()
+		return nil
+	case allocationmembership.EdgeMachine:
+		m.ClearMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown AllocationMembership unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AllocationMembershipMutation) ResetEdge(name string) error {
+	switch name {
+	case allocationmembership.EdgeAllocation:
+		m.ResetAllocation()
+		return nil
+	case allocationmembership.EdgeMachine:
+		m.ResetMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown AllocationMembership edge %s", name)
+}
+
+// ExpectedMachineMutation represents an operation that mutates the ExpectedMachine nodes in the graph.
+type ExpectedMachineMutation struct {
+	config
+	op                                  Op
+	typ                                 string
+	id                                  *string
+	created_at                          *time.Time
+	bmc_mac_address                     *string
+	bmc_credentials                     *[]byte
+	chassis_serial_number               *string
+	fallback_dpu_serial_numbers         *[]string
+	appendfallback_dpu_serial_numbers   []string
+	name                                *string
+	description                         *string
+	labels                              *[]fleet.Label
+	appendlabels                        []fleet.Label
+	sku_name                            *string
+	host_nics                           *[]fleet.HostNic
+	appendhost_nics                     []fleet.HostNic
+	rack_name                           *string
+	default_pause_ingestion_and_poweron *bool
+	dpf_enabled                         *bool
+	bmc_ip_address                      *string
+	bmc_retain_credentials              *bool
+	dpu_mode                            *fleet.DpuMode
+	host_lifecycle_profile              **fleet.HostLifecycleProfile
+	revision                            *int
+	addrevision                         *int
+	updated_at                          *time.Time
+	clearedFields                       map[string]struct{}
+	site                                *string
+	clearedsite                         bool
+	sku                                 *string
+	clearedsku                          bool
+	machine                             *string
+	clearedmachine                      bool
+	done                                bool
+	oldValue                            func(context.Context) (*ExpectedMachine, error)
+	predicates                          []predicate.ExpectedMachine
+}
+
+var _ ent.Mutation = (*ExpectedMachineMutation)(nil)
+
+// expectedmachineOption allows management of the mutation configuration using functional options.
+type expectedmachineOption func(*ExpectedMachineMutation)
+
+// newExpectedMachineMutation creates new mutation for the ExpectedMachine entity.
+func newExpectedMachineMutation(c config, op Op, opts ...expectedmachineOption) *ExpectedMachineMutation {
+	m := &ExpectedMachineMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeExpectedMachine,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withExpectedMachineID sets the ID field of the mutation.
+func withExpectedMachineID(id string) expectedmachineOption {
+	return func(m *ExpectedMachineMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ExpectedMachine
+		)
+		m.oldValue = func(ctx context.Context) (*ExpectedMachine, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ExpectedMachine.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withExpectedMachine sets the old ExpectedMachine of the mutation.
+func withExpectedMachine(node *ExpectedMachine) expectedmachineOption {
+	return func(m *ExpectedMachineMutation) {
+		m.oldValue = func(context.Context) (*ExpectedMachine, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ExpectedMachineMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ExpectedMachineMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ExpectedMachine entities.
+func (m *ExpectedMachineMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ExpectedMachineMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ExpectedMachineMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ExpectedMachine.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ExpectedMachineMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ExpectedMachineMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ExpectedMachineMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *ExpectedMachineMutation) SetSiteID(s string) {
+	m.site = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *ExpectedMachineMutation) SiteID() (r string, exists bool) {
+	v := m.site
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *ExpectedMachineMutation) ResetSiteID() {
+	m.site = nil
+}
+
+// SetBmcMACAddress sets the "bmc_mac_address" field.
+func (m *ExpectedMachineMutation) SetBmcMACAddress(s string) {
+	m.bmc_mac_address = &s
+}
+
+// BmcMACAddress returns the value of the "bmc_mac_address" field in the mutation.
+func (m *ExpectedMachineMutation) BmcMACAddress() (r string, exists bool) {
+	v := m.bmc_mac_address
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBmcMACAddress returns the old "bmc_mac_address" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldBmcMACAddress(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBmcMACAddress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBmcMACAddress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBmcMACAddress: %w", err)
+	}
+	return oldValue.BmcMACAddress, nil
+}
+
+// ResetBmcMACAddress resets all changes to the "bmc_mac_address" field.
+func (m *ExpectedMachineMutation) ResetBmcMACAddress() {
+	m.bmc_mac_address = nil
+}
+
+// SetBmcCredentials sets the "bmc_credentials" field.
+func (m *ExpectedMachineMutation) SetBmcCredentials(b []byte) {
+	m.bmc_credentials = &b
+}
+
+// BmcCredentials returns the value of the "bmc_credentials" field in the mutation.
+func (m *ExpectedMachineMutation) BmcCredentials() (r []byte, exists bool) {
+	v := m.bmc_credentials
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBmcCredentials returns the old "bmc_credentials" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldBmcCredentials(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBmcCredentials is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBmcCredentials requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBmcCredentials: %w", err)
+	}
+	return oldValue.BmcCredentials, nil
+}
+
+// ClearBmcCredentials clears the value of the "bmc_credentials" field.
+func (m *ExpectedMachineMutation) ClearBmcCredentials() {
+	m.bmc_credentials = nil
+	m.clearedFields[expectedmachine.FieldBmcCredentials] = struct{}{}
+}
+
+// BmcCredentialsCleared returns if the "bmc_credentials" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) BmcCredentialsCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldBmcCredentials]
+	return ok
+}
+
+// ResetBmcCredentials resets all changes to the "bmc_credentials" field.
+func (m *ExpectedMachineMutation) ResetBmcCredentials() {
+	m.bmc_credentials = nil
+	delete(m.clearedFields, expectedmachine.FieldBmcCredentials)
+}
+
+// SetChassisSerialNumber sets the "chassis_serial_number" field.
+func (m *ExpectedMachineMutation) SetChassisSerialNumber(s string) {
+	m.chassis_serial_number = &s
+}
+
+// ChassisSerialNumber returns the value of the "chassis_serial_number" field in the mutation.
+func (m *ExpectedMachineMutation) ChassisSerialNumber() (r string, exists bool) {
+	v := m.chassis_serial_number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChassisSerialNumber returns the old "chassis_serial_number" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldChassisSerialNumber(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChassisSerialNumber is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChassisSerialNumber requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChassisSerialNumber: %w", err)
+	}
+	return oldValue.ChassisSerialNumber, nil
+}
+
+// ResetChassisSerialNumber resets all changes to the "chassis_serial_number" field.
+func (m *ExpectedMachineMutation) ResetChassisSerialNumber() {
+	m.chassis_serial_number = nil
+}
+
+// SetFallbackDpuSerialNumbers sets the "fallback_dpu_serial_numbers" field.
+func (m *ExpectedMachineMutation) SetFallbackDpuSerialNumbers(s []string) {
+	m.fallback_dpu_serial_numbers = &s
+	m.appendfallback_dpu_serial_numbers = nil
+}
+
+// FallbackDpuSerialNumbers returns the value of the "fallback_dpu_serial_numbers" field in the mutation.
+func (m *ExpectedMachineMutation) FallbackDpuSerialNumbers() (r []string, exists bool) {
+	v := m.fallback_dpu_serial_numbers
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFallbackDpuSerialNumbers returns the old "fallback_dpu_serial_numbers" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldFallbackDpuSerialNumbers(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFallbackDpuSerialNumbers is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFallbackDpuSerialNumbers requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFallbackDpuSerialNumbers: %w", err)
+	}
+	return oldValue.FallbackDpuSerialNumbers, nil
+}
+
+// AppendFallbackDpuSerialNumbers adds s to the "fallback_dpu_serial_numbers" field.
+func (m *ExpectedMachineMutation) AppendFallbackDpuSerialNumbers(s []string) {
+	m.appendfallback_dpu_serial_numbers = append(m.appendfallback_dpu_serial_numbers, s...)
+}
+
+// AppendedFallbackDpuSerialNumbers returns the list of values that were appended to the "fallback_dpu_serial_numbers" field in this mutation.
+func (m *ExpectedMachineMutation) AppendedFallbackDpuSerialNumbers() ([]string, bool) {
+	if len(m.appendfallback_dpu_serial_numbers) == 0 {
+		return nil, false
+	}
+	return m.appendfallback_dpu_serial_numbers, true
+}
+
+// ResetFallbackDpuSerialNumbers resets all changes to the "fallback_dpu_serial_numbers" field.
+func (m *ExpectedMachineMutation) ResetFallbackDpuSerialNumbers() {
+	m.fallback_dpu_serial_numbers = nil
+	m.appendfallback_dpu_serial_numbers = nil
+}
+
+// SetName sets the "name" field.
+func (m *ExpectedMachineMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ExpectedMachineMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ExpectedMachineMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *ExpectedMachineMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *ExpectedMachineMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *ExpectedMachineMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetLabels sets the "labels" field.
+func (m *ExpectedMachineMutation) SetLabels(f []fleet.Label) {
+	m.labels = &f
+	m.appendlabels = nil
+}
+
+// Labels returns the value of the "labels" field in the mutation.
+func (m *ExpectedMachineMutation) Labels() (r []fleet.Label, exists bool) {
+	v := m.labels
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLabels returns the old "labels" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldLabels(ctx context.Context) (v []fleet.Label, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLabels is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLabels requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLabels: %w", err)
+	}
+	return oldValue.Labels, nil
+}
+
+// AppendLabels adds f to the "labels" field.
+func (m *ExpectedMachineMutation) AppendLabels(f []fleet.Label) {
+	m.appendlabels = append(m.appendlabels, f...)
+}
+
+// AppendedLabels returns the list of values that were appended to the "labels" field in this mutation.
+func (m *ExpectedMachineMutation) AppendedLabels() ([]fleet.Label, bool) {
+	if len(m.appendlabels) == 0 {
+		return nil, false
+	}
+	return m.appendlabels, true
+}
+
+// ResetLabels resets all changes to the "labels" field.
+func (m *ExpectedMachineMutation) ResetLabels() {
+	m.labels = nil
+	m.appendlabels = nil
+}
+
+// SetSkuID sets the "sku_id" field.
+func (m *ExpectedMachineMutation) SetSkuID(s string) {
+	m.sku = &s
+}
+
+// SkuID returns the value of the "sku_id" field in the mutation.
+func (m *ExpectedMachineMutation) SkuID() (r string, exists bool) {
+	v := m.sku
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSkuID returns the old "sku_id" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldSkuID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSkuID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSkuID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSkuID: %w", err)
+	}
+	return oldValue.SkuID, nil
+}
+
+// ClearSkuID clears the value of the "sku_id" field.
+func (m *ExpectedMachineMutation) ClearSkuID() {
+	m.sku = nil
+	m.clearedFields[expectedmachine.FieldSkuID] = struct{}{}
+}
+
+// SkuIDCleared returns if the "sku_id" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) SkuIDCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldSkuID]
+	return ok
+}
+
+// ResetSkuID resets all changes to the "sku_id" field.
+func (m *ExpectedMachineMutation) ResetSkuID() {
+	m.sku = nil
+	delete(m.clearedFields, expectedmachine.FieldSkuID)
+}
+
+// SetSkuName sets the "sku_name" field.
+func (m *ExpectedMachineMutation) SetSkuName(s string) {
+	m.sku_name = &s
+}
+
+// SkuName returns the value of the "sku_name" field in the mutation.
+func (m *ExpectedMachineMutation) SkuName() (r string, exists bool) {
+	v := m.sku_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSkuName returns the old "sku_name" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldSkuName(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSkuName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSkuName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSkuName: %w", err)
+	}
+	return oldValue.SkuName, nil
+}
+
+// ClearSkuName clears the value of the "sku_name" field.
+func (m *ExpectedMachineMutation) ClearSkuName() {
+	m.sku_name = nil
+	m.clearedFields[expectedmachine.FieldSkuName] = struct{}{}
+}
+
+// SkuNameCleared returns if the "sku_name" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) SkuNameCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldSkuName]
+	return ok
+}
+
+// ResetSkuName resets all changes to the "sku_name" field.
+func (m *ExpectedMachineMutation) ResetSkuName() {
+	m.sku_name = nil
+	delete(m.clearedFields, expectedmachine.FieldSkuName)
+}
+
+// SetHostNics sets the "host_nics" field.
+func (m *ExpectedMachineMutation) SetHostNics(fn []fleet.HostNic) {
+	m.host_nics = &fn
+	m.appendhost_nics = nil
+}
+
+// HostNics returns the value of the "host_nics" field in the mutation.
+func (m *ExpectedMachineMutation) HostNics() (r []fleet.HostNic, exists bool) {
+	v := m.host_nics
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHostNics returns the old "host_nics" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldHostNics(ctx context.Context) (v []fleet.HostNic, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHostNics is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHostNics requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHostNics: %w", err)
+	}
+	return oldValue.HostNics, nil
+}
+
+// AppendHostNics adds fn to the "host_nics" field.
+func (m *ExpectedMachineMutation) AppendHostNics(fn []fleet.HostNic) {
+	m.appendhost_nics = append(m.appendhost_nics, fn...)
+}
+
+// AppendedHostNics returns the list of values that were appended to the "host_nics" field in this mutation.
+func (m *ExpectedMachineMutation) AppendedHostNics() ([]fleet.HostNic, bool) {
+	if len(m.appendhost_nics) == 0 {
+		return nil, false
+	}
+	return m.appendhost_nics, true
+}
+
+// ResetHostNics resets all changes to the "host_nics" field.
+func (m *ExpectedMachineMutation) ResetHostNics() {
+	m.host_nics = nil
+	m.appendhost_nics = nil
+}
+
+// SetRackName sets the "rack_name" field.
+func (m *ExpectedMachineMutation) SetRackName(s string) {
+	m.rack_name = &s
+}
+
+// RackName returns the value of the "rack_name" field in the mutation.
+func (m *ExpectedMachineMutation) RackName() (r string, exists bool) {
+	v := m.rack_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRackName returns the old "rack_name" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldRackName(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRackName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRackName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRackName: %w", err)
+	}
+	return oldValue.RackName, nil
+}
+
+// ClearRackName clears the value of the "rack_name" field.
+func (m *ExpectedMachineMutation) ClearRackName() {
+	m.rack_name = nil
+	m.clearedFields[expectedmachine.FieldRackName] = struct{}{}
+}
+
+// RackNameCleared returns if the "rack_name" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) RackNameCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldRackName]
+	return ok
+}
+
+// ResetRackName resets all changes to the "rack_name" field.
+func (m *ExpectedMachineMutation) ResetRackName() {
+	m.rack_name = nil
+	delete(m.clearedFields, expectedmachine.FieldRackName)
+}
+
+// SetDefaultPauseIngestionAndPoweron sets the "default_pause_ingestion_and_poweron" field.
+func (m *ExpectedMachineMutation) SetDefaultPauseIngestionAndPoweron(b bool) {
+	m.default_pause_ingestion_and_poweron = &b
+}
+
+// DefaultPauseIngestionAndPoweron returns the value of the "default_pause_ingestion_and_poweron" field in the mutation.
+func (m *ExpectedMachineMutation) DefaultPauseIngestionAndPoweron() (r bool, exists bool) {
+	v := m.default_pause_ingestion_and_poweron
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDefaultPauseIngestionAndPoweron returns the old "default_pause_ingestion_and_poweron" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldDefaultPauseIngestionAndPoweron(ctx context.Context) (v *bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDefaultPauseIngestionAndPoweron is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDefaultPauseIngestionAndPoweron requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDefaultPauseIngestionAndPoweron: %w", err)
+	}
+	return oldValue.DefaultPauseIngestionAndPoweron, nil
+}
+
+// ClearDefaultPauseIngestionAndPoweron clears the value of the "default_pause_ingestion_and_poweron" field.
+func (m *ExpectedMachineMutation) ClearDefaultPauseIngestionAndPoweron() {
+	m.default_pause_ingestion_and_poweron = nil
+	m.clearedFields[expectedmachine.FieldDefaultPauseIngestionAndPoweron] = struct{}{}
+}
+
+// DefaultPauseIngestionAndPoweronCleared returns if the "default_pause_ingestion_and_poweron" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) DefaultPauseIngestionAndPoweronCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldDefaultPauseIngestionAndPoweron]
+	return ok
+}
+
+// ResetDefaultPauseIngestionAndPoweron resets all changes to the "default_pause_ingestion_and_poweron" field.
+func (m *ExpectedMachineMutation) ResetDefaultPauseIngestionAndPoweron() {
+	m.default_pause_ingestion_and_poweron = nil
+	delete(m.clearedFields, expectedmachine.FieldDefaultPauseIngestionAndPoweron)
+}
+
+// SetDpfEnabled sets the "dpf_enabled" field.
+func (m *ExpectedMachineMutation) SetDpfEnabled(b bool) {
+	m.dpf_enabled = &b
+}
+
+// DpfEnabled returns the value of the "dpf_enabled" field in the mutation.
+func (m *ExpectedMachineMutation) DpfEnabled() (r bool, exists bool) {
+	v := m.dpf_enabled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDpfEnabled returns the old "dpf_enabled" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldDpfEnabled(ctx context.Context) (v *bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDpfEnabled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDpfEnabled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDpfEnabled: %w", err)
+	}
+	return oldValue.DpfEnabled, nil
+}
+
+// ClearDpfEnabled clears the value of the "dpf_enabled" field.
+func (m *ExpectedMachineMutation) ClearDpfEnabled() {
+	m.dpf_enabled = nil
+	m.clearedFields[expectedmachine.FieldDpfEnabled] = struct{}{}
+}
+
+// DpfEnabledCleared returns if the "dpf_enabled" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) DpfEnabledCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldDpfEnabled]
+	return ok
+}
+
+// ResetDpfEnabled resets all changes to the "dpf_enabled" field.
+func (m *ExpectedMachineMutation) ResetDpfEnabled() {
+	m.dpf_enabled = nil
+	delete(m.clearedFields, expectedmachine.FieldDpfEnabled)
+}
+
+// SetBmcIPAddress sets the "bmc_ip_address" field.
+func (m *ExpectedMachineMutation) SetBmcIPAddress(s string) {
+	m.bmc_ip_address = &s
+}
+
+// BmcIPAddress returns the value of the "bmc_ip_address" field in the mutation.
+func (m *ExpectedMachineMutation) BmcIPAddress() (r string, exists bool) {
+	v := m.bmc_ip_address
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBmcIPAddress returns the old "bmc_ip_address" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldBmcIPAddress(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBmcIPAddress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBmcIPAddress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBmcIPAddress: %w", err)
+	}
+	return oldValue.BmcIPAddress, nil
+}
+
+// ClearBmcIPAddress clears the value of the "bmc_ip_address" field.
+func (m *ExpectedMachineMutation) ClearBmcIPAddress() {
+	m.bmc_ip_address = nil
+	m.clearedFields[expectedmachine.FieldBmcIPAddress] = struct{}{}
+}
+
+// BmcIPAddressCleared returns if the "bmc_ip_address" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) BmcIPAddressCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldBmcIPAddress]
+	return ok
+}
+
+// ResetBmcIPAddress resets all changes to the "bmc_ip_address" field.
+func (m *ExpectedMachineMutation) ResetBmcIPAddress() {
+	m.bmc_ip_address = nil
+	delete(m.clearedFields, expectedmachine.FieldBmcIPAddress)
+}
+
+// SetBmcRetainCredentials sets the "bmc_retain_credentials" field.
+func (m *ExpectedMachineMutation) SetBmcRetainCredentials(b bool) {
+	m.bmc_retain_credentials = &b
+}
+
+// BmcRetainCredentials returns the value of the "bmc_retain_credentials" field in the mutation.
+func (m *ExpectedMachineMutation) BmcRetainCredentials() (r bool, exists bool) {
+	v := m.bmc_retain_credentials
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBmcRetainCredentials returns the old "bmc_retain_credentials" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldBmcRetainCredentials(ctx context.Context) (v *bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBmcRetainCredentials is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBmcRetainCredentials requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBmcRetainCredentials: %w", err)
+	}
+	return oldValue.BmcRetainCredentials, nil
+}
+
+// ClearBmcRetainCredentials clears the value of the "bmc_retain_credentials" field.
+func (m *ExpectedMachineMutation) ClearBmcRetainCredentials() {
+	m.bmc_retain_credentials = nil
+	m.clearedFields[expectedmachine.FieldBmcRetainCredentials] = struct{}{}
+}
+
+// BmcRetainCredentialsCleared returns if the "bmc_retain_credentials" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) BmcRetainCredentialsCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldBmcRetainCredentials]
+	return ok
+}
+
+// ResetBmcRetainCredentials resets all changes to the "bmc_retain_credentials" field.
+func (m *ExpectedMachineMutation) ResetBmcRetainCredentials() {
+	m.bmc_retain_credentials = nil
+	delete(m.clearedFields, expectedmachine.FieldBmcRetainCredentials)
+}
+
+// SetDpuMode sets the "dpu_mode" field.
+func (m *ExpectedMachineMutation) SetDpuMode(fm fleet.DpuMode) {
+	m.dpu_mode = &fm
+}
+
+// DpuMode returns the value of the "dpu_mode" field in the mutation.
+func (m *ExpectedMachineMutation) DpuMode() (r fleet.DpuMode, exists bool) {
+	v := m.dpu_mode
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDpuMode returns the old "dpu_mode" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldDpuMode(ctx context.Context) (v *fleet.DpuMode, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDpuMode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDpuMode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDpuMode: %w", err)
+	}
+	return oldValue.DpuMode, nil
+}
+
+// ClearDpuMode clears the value of the "dpu_mode" field.
+func (m *ExpectedMachineMutation) ClearDpuMode() {
+	m.dpu_mode = nil
+	m.clearedFields[expectedmachine.FieldDpuMode] = struct{}{}
+}
+
+// DpuModeCleared returns if the "dpu_mode" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) DpuModeCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldDpuMode]
+	return ok
+}
+
+// ResetDpuMode resets all changes to the "dpu_mode" field.
+func (m *ExpectedMachineMutation) ResetDpuMode() {
+	m.dpu_mode = nil
+	delete(m.clearedFields, expectedmachine.FieldDpuMode)
+}
+
+// SetHostLifecycleProfile sets the "host_lifecycle_profile" field.
+func (m *ExpectedMachineMutation) SetHostLifecycleProfile(flp *fleet.HostLifecycleProfile) {
+	m.host_lifecycle_profile = &flp
+}
+
+// HostLifecycleProfile returns the value of the "host_lifecycle_profile" field in the mutation.
+func (m *ExpectedMachineMutation) HostLifecycleProfile() (r *fleet.HostLifecycleProfile, exists bool) {
+	v := m.host_lifecycle_profile
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHostLifecycleProfile returns the old "host_lifecycle_profile" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldHostLifecycleProfile(ctx context.Context) (v *fleet.HostLifecycleProfile, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHostLifecycleProfile is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHostLifecycleProfile requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHostLifecycleProfile: %w", err)
+	}
+	return oldValue.HostLifecycleProfile, nil
+}
+
+// ClearHostLifecycleProfile clears the value of the "host_lifecycle_profile" field.
+func (m *ExpectedMachineMutation) ClearHostLifecycleProfile() {
+	m.host_lifecycle_profile = nil
+	m.clearedFields[expectedmachine.FieldHostLifecycleProfile] = struct{}{}
+}
+
+// HostLifecycleProfileCleared returns if the "host_lifecycle_profile" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) HostLifecycleProfileCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldHostLifecycleProfile]
+	return ok
+}
+
+// ResetHostLifecycleProfile resets all changes to the "host_lifecycle_profile" field.
+func (m *ExpectedMachineMutation) ResetHostLifecycleProfile() {
+	m.host_lifecycle_profile = nil
+	delete(m.clearedFields, expectedmachine.FieldHostLifecycleProfile)
+}
+
+// SetMachineID sets the "machine_id" field.
+func (m *ExpectedMachineMutation) SetMachineID(s string) {
+	m.machine = &s
+}
+
+// MachineID returns the value of the "machine_id" field in the mutation.
+func (m *ExpectedMachineMutation) MachineID() (r string, exists bool) {
+	v := m.machine
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineID returns the old "machine_id" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldMachineID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineID: %w", err)
+	}
+	return oldValue.MachineID, nil
+}
+
+// ClearMachineID clears the value of the "machine_id" field.
+func (m *ExpectedMachineMutation) ClearMachineID() {
+	m.machine = nil
+	m.clearedFields[expectedmachine.FieldMachineID] = struct{}{}
+}
+
+// MachineIDCleared returns if the "machine_id" field was cleared in this mutation.
+func (m *ExpectedMachineMutation) MachineIDCleared() bool {
+	_, ok := m.clearedFields[expectedmachine.FieldMachineID]
+	return ok
+}
+
+// ResetMachineID resets all changes to the "machine_id" field.
+func (m *ExpectedMachineMutation) ResetMachineID() {
+	m.machine = nil
+	delete(m.clearedFields, expectedmachine.FieldMachineID)
+}
+
+// SetRevision sets the "revision" field.
+func (m *ExpectedMachineMutation) SetRevision(i int) {
+	m.revision = &i
+	m.addrevision = nil
+}
+
+// Revision returns the value of the "revision" field in the mutation.
+func (m *ExpectedMachineMutation) Revision() (r int, exists bool) {
+	v := m.revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevision returns the old "revision" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldRevision(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
+	}
+	return oldValue.Revision, nil
+}
+
+// AddRevision adds i to the "revision" field.
+func (m *ExpectedMachineMutation) AddRevision(i int) {
+	if m.addrevision != nil {
+		*m.addrevision += i
+	} else {
+		m.addrevision = &i
+	}
+}
+
+// AddedRevision returns the value that was added to the "revision" field in this mutation.
+func (m *ExpectedMachineMutation) AddedRevision() (r int, exists bool) {
+	v := m.addrevision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRevision resets all changes to the "revision" field.
+func (m *ExpectedMachineMutation) ResetRevision() {
+	m.revision = nil
+	m.addrevision = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *ExpectedMachineMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *ExpectedMachineMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the ExpectedMachine entity.
+// If the ExpectedMachine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExpectedMachineMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *ExpectedMachineMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// ClearSite clears the "site" edge to the Site entity.
+func (m *ExpectedMachineMutation) ClearSite() {
+	m.clearedsite = true
+	m.clearedFields[expectedmachine.FieldSiteID] = struct{}{}
+}
+
+// SiteCleared reports if the "site" edge to the Site entity was cleared.
+func (m *ExpectedMachineMutation) SiteCleared() bool {
+	return m.clearedsite
+}
+
+// SiteIDs returns the "site" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SiteID instead. It exists only for internal usage by the builders.
+func (m *ExpectedMachineMutation) SiteIDs() (ids []string) {
+	if id := m.site; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSite resets all changes to the "site" edge.
+func (m *ExpectedMachineMutation) ResetSite() {
+	m.site = nil
+	m.clearedsite = false
+}
+
+// ClearSku clears the "sku" edge to the Sku entity.
+func (m *ExpectedMachineMutation) ClearSku() {
+	m.clearedsku = true
+	m.clearedFields[expectedmachine.FieldSkuID] = struct{}{}
+}
+
+// SkuCleared reports if the "sku" edge to the Sku entity was cleared.
+func (m *ExpectedMachineMutation) SkuCleared() bool {
+	return m.SkuIDCleared() || m.clearedsku
+}
+
+// SkuIDs returns the "sku" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SkuID instead. It exists only for internal usage by the builders.
+func (m *ExpectedMachineMutation) SkuIDs() (ids []string) {
+	if id := m.sku; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSku resets all changes to the "sku" edge.
+func (m *ExpectedMachineMutation) ResetSku() {
+	m.sku = nil
+	m.clearedsku = false
+}
+
+// ClearMachine clears the "machine" edge to the Machine entity.
+func (m *ExpectedMachineMutation) ClearMachine() {
+	m.clearedmachine = true
+	m.clearedFields[expectedmachine.FieldMachineID] = struct{}{}
+}
+
+// MachineCleared reports if the "machine" edge to the Machine entity was cleared.
+func (m *ExpectedMachineMutation) MachineCleared() bool {
+	return m.MachineIDCleared() || m.clearedmachine
+}
+
+// MachineIDs returns the "machine" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// MachineID instead. It exists only for internal usage by the builders.
+func (m *ExpectedMachineMutation) MachineIDs() (ids []string) {
+	if id := m.machine; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetMachine resets all changes to the "machine" edge.
+func (m *ExpectedMachineMutation) ResetMachine() {
+	m.machine = nil
+	m.clearedmachine = false
+}
+
+// Where appends a list predicates to the ExpectedMachineMutation builder.
+func (m *ExpectedMachineMutation) Where(ps ...predicate.ExpectedMachine) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ExpectedMachineMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ExpectedMachineMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ExpectedMachine, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ExpectedMachineMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ExpectedMachineMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ExpectedMachine).
+func (m *ExpectedMachineMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ExpectedMachineMutation) Fields() []string {
+	fields := make([]string, 0, 22)
+	if m.created_at != nil {
+		fields = append(fields, expectedmachine.FieldCreatedAt)
+	}
+	if m.site != nil {
+		fields = append(fields, expectedmachine.FieldSiteID)
+	}
+	if m.bmc_mac_address != nil {
+		fields = append(fields, expectedmachine.FieldBmcMACAddress)
+	}
+	if m.bmc_credentials != nil {
+		fields = append(fields, expectedmachine.FieldBmcCredentials)
+	}
+	if m.chassis_serial_number != nil {
+		fields = append(fields, expectedmachine.FieldChassisSerialNumber)
+	}
+	if m.fallback_dpu_serial_numbers != nil {
+		fields = append(fields, expectedmachine.FieldFallbackDpuSerialNumbers)
+	}
+	if m.name != nil {
+		fields = append(fields, expectedmachine.FieldName)
+	}
+	if m.description != nil {
+		fields = append(fields, expectedmachine.FieldDescription)
+	}
+	if m.labels != nil {
+		fields = append(fields, expectedmachine.FieldLabels)
+	}
+	if m.sku != nil {
+		fields = append(fields, expectedmachine.FieldSkuID)
+	}
+	if m.sku_name != nil {
+		fields = append(fields, expectedmachine.FieldSkuName)
+	}
+	if m.host_nics != nil {
+		fields = append(fields, expectedmachine.FieldHostNics)
+	}
+	if m.rack_name != nil {
+		fields = append(fields, expectedmachine.FieldRackName)
+	}
+	if m.default_pause_ingestion_and_poweron != nil {
+		fields = append(fields, expectedmachine.FieldDefaultPauseIngestionAndPoweron)
+	}
+	if m.dpf_enabled != nil {
+		fields = append(fields, expectedmachine.FieldDpfEnabled)
+	}
+	if m.bmc_ip_address != nil {
+		fields = append(fields, expectedmachine.FieldBmcIPAddress)
+	}
+	if m.bmc_retain_credentials != nil {
+		fields = append(fields, expectedmachine.FieldBmcRetainCredentials)
+	}
+	if m.dpu_mode != nil {
+		fields = append(fields, expectedmachine.FieldDpuMode)
+	}
+	if m.host_lifecycle_profile != nil {
+		fields = append(fields, expectedmachine.FieldHostLifecycleProfile)
+	}
+	if m.machine != nil {
+		fields = append(fields, expectedmachine.FieldMachineID)
+	}
+	if m.revision != nil {
+		fields = append(fields, expectedmachine.FieldRevision)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, expectedmachine.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ExpectedMachineMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case expectedmachine.FieldCreatedAt:
+		return m.CreatedAt()
+	case expectedmachine.FieldSiteID:
+		return m.SiteID()
+	case expectedmachine.FieldBmcMACAddress:
+		return m.BmcMACAddress()
+	case expectedmachine.FieldBmcCredentials:
+		return m.BmcCredentials()
+	case expectedmachine.FieldChassisSerialNumber:
+		return m.ChassisSerialNumber()
+	case expectedmachine.FieldFallbackDpuSerialNumbers:
+		return m.FallbackDpuSerialNumbers()
+	case expectedmachine.FieldName:
+		return m.Name()
+	case expectedmachine.FieldDescription:
+		return m.Description()
+	case expectedmachine.FieldLabels:
+		return m.Labels()
+	case expectedmachine.FieldSkuID:
+		return m.SkuID()
+	case expectedmachine.FieldSkuName:
+		return m.SkuName()
+	case expectedmachine.FieldHostNics:
+		return m.HostNics()
+	case expectedmachine.FieldRackName:
+		return m.RackName()
+	case expectedmachine.FieldDefaultPauseIngestionAndPoweron:
+		return m.DefaultPauseIngestionAndPoweron()
+	case expectedmachine.FieldDpfEnabled:
+		return m.DpfEnabled()
+	case expectedmachine.FieldBmcIPAddress:
+		return m.BmcIPAddress()
+	case expectedmachine.FieldBmcRetainCredentials:
+		return m.BmcRetainCredentials()
+	case expectedmachine.FieldDpuMode:
+		return m.DpuMode()
+	case expectedmachine.FieldHostLifecycleProfile:
+		return m.HostLifecycleProfile()
+	case expectedmachine.FieldMachineID:
+		return m.MachineID()
+	case expectedmachine.FieldRevision:
+		return m.Revision()
+	case expectedmachine.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ExpectedMachineMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case expectedmachine.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case expectedmachine.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case expectedmachine.FieldBmcMACAddress:
+		return m.OldBmcMACAddress(ctx)
+	case expectedmachine.FieldBmcCredentials:
+		return m.OldBmcCredentials(ctx)
+	case expectedmachine.FieldChassisSerialNumber:
+		return m.OldChassisSerialNumber(ctx)
+	case expectedmachine.FieldFallbackDpuSerialNumbers:
+		return m.OldFallbackDpuSerialNumbers(ctx)
+	case expectedmachine.FieldName:
+		return m.OldName(ctx)
+	case expectedmachine.FieldDescription:
+		return m.OldDescription(ctx)
+	case expectedmachine.FieldLabels:
+		return m.OldLabels(ctx)
+	case expectedmachine.FieldSkuID:
+		return m.OldSkuID(ctx)
+	case expectedmachine.FieldSkuName:
+		return m.OldSkuName(ctx)
+	case expectedmachine.FieldHostNics:
+		return m.OldHostNics(ctx)
+	case expectedmachine.FieldRackName:
+		return m.OldRackName(ctx)
+	case expectedmachine.FieldDefaultPauseIngestionAndPoweron:
+		return m.OldDefaultPauseIngestionAndPoweron(ctx)
+	case expectedmachine.FieldDpfEnabled:
+		return m.OldDpfEnabled(ctx)
+	case expectedmachine.FieldBmcIPAddress:
+		return m.OldBmcIPAddress(ctx)
+	case expectedmachine.FieldBmcRetainCredentials:
+		return m.OldBmcRetainCredentials(ctx)
+	case expectedmachine.FieldDpuMode:
+		return m.OldDpuMode(ctx)
+	case expectedmachine.FieldHostLifecycleProfile:
+		return m.OldHostLifecycleProfile(ctx)
+	case expectedmachine.FieldMachineID:
+		return m.OldMachineID(ctx)
+	case expectedmachine.FieldRevision:
+		return m.OldRevision(ctx)
+	case expectedmachine.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown ExpectedMachine field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ExpectedMachineMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case expectedmachine.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case expectedmachine.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case expectedmachine.FieldBmcMACAddress:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBmcMACAddress(v)
+		return nil
+	case expectedmachine.FieldBmcCredentials:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBmcCredentials(v)
+		return nil
+	case expectedmachine.FieldChassisSerialNumber:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChassisSerialNumber(v)
+		return nil
+	case expectedmachine.FieldFallbackDpuSerialNumbers:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFallbackDpuSerialNumbers(v)
+		return nil
+	case expectedmachine.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case expectedmachine.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case expectedmachine.FieldLabels:
+		v, ok := value.([]fleet.Label)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLabels(v)
+		return nil
+	case expectedmachine.FieldSkuID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSkuID(v)
+		return nil
+	case expectedmachine.FieldSkuName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSkuName(v)
+		return nil
+	case expectedmachine.FieldHostNics:
+		v, ok := value.([]fleet.HostNic)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHostNics(v)
+		return nil
+	case expectedmachine.FieldRackName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRackName(v)
+		return nil
+	case expectedmachine.FieldDefaultPauseIngestionAndPoweron:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDefaultPauseIngestionAndPoweron(v)
+		return nil
+	case expectedmachine.FieldDpfEnabled:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDpfEnabled(v)
+		return nil
+	case expectedmachine.FieldBmcIPAddress:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBmcIPAddress(v)
+		return nil
+	case expectedmachine.FieldBmcRetainCredentials:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBmcRetainCredentials(v)
+		return nil
+	case expectedmachine.FieldDpuMode:
+		v, ok := value.(fleet.DpuMode)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDpuMode(v)
+		return nil
+	case expectedmachine.FieldHostLifecycleProfile:
+		v, ok := value.(*fleet.HostLifecycleProfile)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHostLifecycleProfile(v)
+		return nil
+	case expectedmachine.FieldMachineID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineID(v)
+		return nil
+	case expectedmachine.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevision(v)
+		return nil
+	case expectedmachine.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ExpectedMachine field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ExpectedMachineMutation) AddedFields() []string {
+	var fields []string
+	if m.addrevision != nil {
+		fields = append(fields, expectedmachine.FieldRevision)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ExpectedMachineMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case expectedmachine.FieldRevision:
+		return m.AddedRevision()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ExpectedMachineMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case expectedmachine.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRevision(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ExpectedMachine numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ExpectedMachineMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(expectedmachine.FieldBmcCredentials) {
+		fields = append(fields, expectedmachine.FieldBmcCredentials)
+	}
+	if m.FieldCleared(expectedmachine.FieldSkuID) {
+		fields = append(fields, expectedmachine.FieldSkuID)
+	}
+	if m.FieldCleared(expectedmachine.FieldSkuName) {
+		fields = append(fields, expectedmachine.FieldSkuName)
+	}
+	if m.FieldCleared(expectedmachine.FieldRackName) {
+		fields = append(fields, expectedmachine.FieldRackName)
+	}
+	if m.FieldCleared(expectedmachine.FieldDefaultPauseIngestionAndPoweron) {
+		fields = append(fields, expectedmachine.FieldDefaultPauseIngestionAndPoweron)
+	}
+	if m.FieldCleared(expectedmachine.FieldDpfEnabled) {
+		fields = append(fields, expectedmachine.FieldDpfEnabled)
+	}
+	if m.FieldCleared(expectedmachine.FieldBmcIPAddress) {
+		fields = append(fields, expectedmachine.FieldBmcIPAddress)
+	}
+	if m.FieldCleared(expectedmachine.FieldBmcRetainCredentials) {
+		fields = append(fields, expectedmachine.FieldBmcRetainCredentials)
+	}
+	if m.FieldCleared(expectedmachine.FieldDpuMode) {
+		fields = append(fields, expectedmachine.FieldDpuMode)
+	}
+	if m.FieldCleared(expectedmachine.FieldHostLifecycleProfile) {
+		fields = append(fields, expectedmachine.FieldHostLifecycleProfile)
+	}
+	if m.FieldCleared(expectedmachine.FieldMachineID) {
+		fields = append(fields, expectedmachine.FieldMachineID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ExpectedMachineMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ExpectedMachineMutation) ClearField(name string) error {
+	switch name {
+	case expectedmachine.FieldBmcCredentials:
+		m.ClearBmcCredentials()
+		return nil
+	case expectedmachine.FieldSkuID:
+		m.ClearSkuID()
+		return nil
+	case expectedmachine.FieldSkuName:
+		m.ClearSkuName()
+		return nil
+	case expectedmachine.FieldRackName:
+		m.ClearRackName()
+		return nil
+	case expectedmachine.FieldDefaultPauseIngestionAndPoweron:
+		m.ClearDefaultPauseIngestionAndPoweron()
+		return nil
+	case expectedmachine.FieldDpfEnabled:
+		m.ClearDpfEnabled()
+		return nil
+	case expectedmachine.FieldBmcIPAddress:
+		m.ClearBmcIPAddress()
+		return nil
+	case expectedmachine.FieldBmcRetainCredentials:
+		m.ClearBmcRetainCredentials()
+		return nil
+	case expectedmachine.FieldDpuMode:
+		m.ClearDpuMode()
+		return nil
+	case expectedmachine.FieldHostLifecycleProfile:
+		m.ClearHostLifecycleProfile()
+		return nil
+	case expectedmachine.FieldMachineID:
+		m.ClearMachineID()
+		return nil
+	}
+	return fmt.Errorf("unknown ExpectedMachine nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ExpectedMachineMutation) ResetField(name string) error {
+	switch name {
+	case expectedmachine.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case expectedmachine.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case expectedmachine.FieldBmcMACAddress:
+		m.ResetBmcMACAddress()
+		return nil
+	case expectedmachine.FieldBmcCredentials:
+		m.ResetBmcCredentials()
+		return nil
+	case expectedmachine.FieldChassisSerialNumber:
+		m.ResetChassisSerialNumber()
+		return nil
+	case expectedmachine.FieldFallbackDpuSerialNumbers:
+		m.ResetFallbackDpuSerialNumbers()
+		return nil
+	case expectedmachine.FieldName:
+		m.ResetName()
+		return nil
+	case expectedmachine.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case expectedmachine.FieldLabels:
+		m.ResetLabels()
+		return nil
+	case expectedmachine.FieldSkuID:
+		m.ResetSkuID()
+		return nil
+	case expectedmachine.FieldSkuName:
+		m.ResetSkuName()
+		return nil
+	case expectedmachine.FieldHostNics:
+		m.ResetHostNics()
+		return nil
+	case expectedmachine.FieldRackName:
+		m.ResetRackName()
+		return nil
+	case expectedmachine.FieldDefaultPauseIngestionAndPoweron:
+		m.ResetDefaultPauseIngestionAndPoweron()
+		return nil
+	case expectedmachine.FieldDpfEnabled:
+		m.ResetDpfEnabled()
+		return nil
+	case expectedmachine.FieldBmcIPAddress:
+		m.ResetBmcIPAddress()
+		return nil
+	case expectedmachine.FieldBmcRetainCredentials:
+		m.ResetBmcRetainCredentials()
+		return nil
+	case expectedmachine.FieldDpuMode:
+		m.ResetDpuMode()
+		return nil
+	case expectedmachine.FieldHostLifecycleProfile:
+		m.ResetHostLifecycleProfile()
+		return nil
+	case expectedmachine.FieldMachineID:
+		m.ResetMachineID()
+		return nil
+	case expectedmachine.FieldRevision:
+		m.ResetRevision()
+		return nil
+	case expectedmachine.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ExpectedMachine field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ExpectedMachineMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.site != nil {
+		edges = append(edges, expectedmachine.EdgeSite)
+	}
+	if m.sku != nil {
+		edges = append(edges, expectedmachine.EdgeSku)
+	}
+	if m.machine != nil {
+		edges = append(edges, expectedmachine.EdgeMachine)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ExpectedMachineMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case expectedmachine.EdgeSite:
+		if id := m.site; id != nil {
+			return []ent.Value{*id}
+		}
+	case expectedmachine.EdgeSku:
+		if id := m.sku; id != nil {
+			return []ent.Value{*id}
+		}
+	case expectedmachine.EdgeMachine:
+		if id := m.machine; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ExpectedMachineMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ExpectedMachineMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ExpectedMachineMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.clearedsite {
+		edges = append(edges, expectedmachine.EdgeSite)
+	}
+	if m.clearedsku {
+		edges = append(edges, expectedmachine.EdgeSku)
+	}
+	if m.clearedmachine {
+		edges = append(edges, expectedmachine.EdgeMachine)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ExpectedMachineMutation) EdgeCleared(name string) bool {
+	switch name {
+	case expectedmachine.EdgeSite:
+		return m.clearedsite
+	case expectedmachine.EdgeSku:
+		return m.clearedsku
+	case expectedmachine.EdgeMachine:
+		return m.clearedmachine
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ExpectedMachineMutation) ClearEdge(name string) error {
+	switch name {
+	case expectedmachine.EdgeSite:
+		m.ClearSite()
+		return nil
+	case expectedmachine.EdgeSku:
+		m.ClearSku()
+		return nil
+	case expectedmachine.EdgeMachine:
+		m.ClearMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown ExpectedMachine unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ExpectedMachineMutation) ResetEdge(name string) error {
+	switch name {
+	case expectedmachine.EdgeSite:
+		m.ResetSite()
+		return nil
+	case expectedmachine.EdgeSku:
+		m.ResetSku()
+		return nil
+	case expectedmachine.EdgeMachine:
+		m.ResetMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown ExpectedMachine edge %s", name)
+}
 
 // HealthAlertMutation represents an operation that mutates the HealthAlert nodes in the graph.
 type HealthAlertMutation struct {
@@ -1609,6 +4849,11 @@ type MachineMutation struct {
 	inventory_reported_at    *time.Time
 	last_verified_at         *time.Time
 	last_verification_match  *bool
+	run_context              *fleet.RunContext
+	verify_requested_at      *time.Time
+	last_match_attempt_at    *time.Time
+	last_generate_attempt_at *time.Time
+	attend_at                *time.Time
 	updated_at               *time.Time
 	clearedFields            map[string]struct{}
 	site                     *string
@@ -1621,6 +4866,16 @@ type MachineMutation struct {
 	transitions              map[string]struct{}
 	removedtransitions       map[string]struct{}
 	clearedtransitions       bool
+	expected_machine         *string
+	clearedexpected_machine  bool
+	memberships              map[string]struct{}
+	removedmemberships       map[string]struct{}
+	clearedmemberships       bool
+	claim                    *string
+	clearedclaim             bool
+	work_items               map[string]struct{}
+	removedwork_items        map[string]struct{}
+	clearedwork_items        bool
 	done                     bool
 	oldValue                 func(context.Context) (*Machine, error)
 	predicates               []predicate.Machine
@@ -2550,6 +5805,251 @@ func (m *MachineMutation) ResetLastVerificationMatch() {
 	delete(m.clearedFields, machine.FieldLastVerificationMatch)
 }
 
+// SetRunContext sets the "run_context" field.
+func (m *MachineMutation) SetRunContext(fc fleet.RunContext) {
+	m.run_context = &fc
+}
+
+// RunContext returns the value of the "run_context" field in the mutation.
+func (m *MachineMutation) RunContext() (r fleet.RunContext, exists bool) {
+	v := m.run_context
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRunContext returns the old "run_context" field's value of the Machine entity.
+// If the Machine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineMutation) OldRunContext(ctx context.Context) (v *fleet.RunContext, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRunContext is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRunContext requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRunContext: %w", err)
+	}
+	return oldValue.RunContext, nil
+}
+
+// ClearRunContext clears the value of the "run_context" field.
+func (m *MachineMutation) ClearRunContext() {
+	m.run_context = nil
+	m.clearedFields[machine.FieldRunContext] = struct{}{}
+}
+
+// RunContextCleared returns if the "run_context" field was cleared in this mutation.
+func (m *MachineMutation) RunContextCleared() bool {
+	_, ok := m.clearedFields[machine.FieldRunContext]
+	return ok
+}
+
+// ResetRunContext resets all changes to the "run_context" field.
+func (m *MachineMutation) ResetRunContext() {
+	m.run_context = nil
+	delete(m.clearedFields, machine.FieldRunContext)
+}
+
+// SetVerifyRequestedAt sets the "verify_requested_at" field.
+func (m *MachineMutation) SetVerifyRequestedAt(t time.Time) {
+	m.verify_requested_at = &t
+}
+
+// VerifyRequestedAt returns the value of the "verify_requested_at" field in the mutation.
+func (m *MachineMutation) VerifyRequestedAt() (r time.Time, exists bool) {
+	v := m.verify_requested_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVerifyRequestedAt returns the old "verify_requested_at" field's value of the Machine entity.
+// If the Machine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineMutation) OldVerifyRequestedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVerifyRequestedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVerifyRequestedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVerifyRequestedAt: %w", err)
+	}
+	return oldValue.VerifyRequestedAt, nil
+}
+
+// ClearVerifyRequestedAt clears the value of the "verify_requested_at" field.
+func (m *MachineMutation) ClearVerifyRequestedAt() {
+	m.verify_requested_at = nil
+	m.clearedFields[machine.FieldVerifyRequestedAt] = struct{}{}
+}
+
+// VerifyRequestedAtCleared returns if the "verify_requested_at" field was cleared in this mutation.
+func (m *MachineMutation) VerifyRequestedAtCleared() bool {
+	_, ok := m.clearedFields[machine.FieldVerifyRequestedAt]
+	return ok
+}
+
+// ResetVerifyRequestedAt resets all changes to the "verify_requested_at" field.
+func (m *MachineMutation) ResetVerifyRequestedAt() {
+	m.verify_requested_at = nil
+	delete(m.clearedFields, machine.FieldVerifyRequestedAt)
+}
+
+// SetLastMatchAttemptAt sets the "last_match_attempt_at" field.
+func (m *MachineMutation) SetLastMatchAttemptAt(t time.Time) {
+	m.last_match_attempt_at = &t
+}
+
+// LastMatchAttemptAt returns the value of the "last_match_attempt_at" field in the mutation.
+func (m *MachineMutation) LastMatchAttemptAt() (r time.Time, exists bool) {
+	v := m.last_match_attempt_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastMatchAttemptAt returns the old "last_match_attempt_at" field's value of the Machine entity.
+// If the Machine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineMutation) OldLastMatchAttemptAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastMatchAttemptAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastMatchAttemptAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastMatchAttemptAt: %w", err)
+	}
+	return oldValue.LastMatchAttemptAt, nil
+}
+
+// ClearLastMatchAttemptAt clears the value of the "last_match_attempt_at" field.
+func (m *MachineMutation) ClearLastMatchAttemptAt() {
+	m.last_match_attempt_at = nil
+	m.clearedFields[machine.FieldLastMatchAttemptAt] = struct{}{}
+}
+
+// LastMatchAttemptAtCleared returns if the "last_match_attempt_at" field was cleared in this mutation.
+func (m *MachineMutation) LastMatchAttemptAtCleared() bool {
+	_, ok := m.clearedFields[machine.FieldLastMatchAttemptAt]
+	return ok
+}
+
+// ResetLastMatchAttemptAt resets all changes to the "last_match_attempt_at" field.
+func (m *MachineMutation) ResetLastMatchAttemptAt() {
+	m.last_match_attempt_at = nil
+	delete(m.clearedFields, machine.FieldLastMatchAttemptAt)
+}
+
+// SetLastGenerateAttemptAt sets the "last_generate_attempt_at" field.
+func (m *MachineMutation) SetLastGenerateAttemptAt(t time.Time) {
+	m.last_generate_attempt_at = &t
+}
+
+// LastGenerateAttemptAt returns the value of the "last_generate_attempt_at" field in the mutation.
+func (m *MachineMutation) LastGenerateAttemptAt() (r time.Time, exists bool) {
+	v := m.last_generate_attempt_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastGenerateAttemptAt returns the old "last_generate_attempt_at" field's value of the Machine entity.
+// If the Machine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineMutation) OldLastGenerateAttemptAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastGenerateAttemptAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastGenerateAttemptAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastGenerateAttemptAt: %w", err)
+	}
+	return oldValue.LastGenerateAttemptAt, nil
+}
+
+// ClearLastGenerateAttemptAt clears the value of the "last_generate_attempt_at" field.
+func (m *MachineMutation) ClearLastGenerateAttemptAt() {
+	m.last_generate_attempt_at = nil
+	m.clearedFields[machine.FieldLastGenerateAttemptAt] = struct{}{}
+}
+
+// LastGenerateAttemptAtCleared returns if the "last_generate_attempt_at" field was cleared in this mutation.
+func (m *MachineMutation) LastGenerateAttemptAtCleared() bool {
+	_, ok := m.clearedFields[machine.FieldLastGenerateAttemptAt]
+	return ok
+}
+
+// ResetLastGenerateAttemptAt resets all changes to the "last_generate_attempt_at" field.
+func (m *MachineMutation) ResetLastGenerateAttemptAt() {
+	m.last_generate_attempt_at = nil
+	delete(m.clearedFields, machine.FieldLastGenerateAttemptAt)
+}
+
+// SetAttendAt sets the "attend_at" field.
+func (m *MachineMutation) SetAttendAt(t time.Time) {
+	m.attend_at = &t
+}
+
+// AttendAt returns the value of the "attend_at" field in the mutation.
+func (m *MachineMutation) AttendAt() (r time.Time, exists bool) {
+	v := m.attend_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttendAt returns the old "attend_at" field's value of the Machine entity.
+// If the Machine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineMutation) OldAttendAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttendAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttendAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttendAt: %w", err)
+	}
+	return oldValue.AttendAt, nil
+}
+
+// ClearAttendAt clears the value of the "attend_at" field.
+func (m *MachineMutation) ClearAttendAt() {
+	m.attend_at = nil
+	m.clearedFields[machine.FieldAttendAt] = struct{}{}
+}
+
+// AttendAtCleared returns if the "attend_at" field was cleared in this mutation.
+func (m *MachineMutation) AttendAtCleared() bool {
+	_, ok := m.clearedFields[machine.FieldAttendAt]
+	return ok
+}
+
+// ResetAttendAt resets all changes to the "attend_at" field.
+func (m *MachineMutation) ResetAttendAt() {
+	m.attend_at = nil
+	delete(m.clearedFields, machine.FieldAttendAt)
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (m *MachineMutation) SetUpdatedAt(t time.Time) {
 	m.updated_at = &t
@@ -2748,6 +6248,192 @@ func (m *MachineMutation) ResetTransitions() {
 	m.removedtransitions = nil
 }
 
+// SetExpectedMachineID sets the "expected_machine" edge to the ExpectedMachine entity by id.
+func (m *MachineMutation) SetExpectedMachineID(id string) {
+	m.expected_machine = &id
+}
+
+// ClearExpectedMachine clears the "expected_machine" edge to the ExpectedMachine entity.
+func (m *MachineMutation) ClearExpectedMachine() {
+	m.clearedexpected_machine = true
+}
+
+// ExpectedMachineCleared reports if the "expected_machine" edge to the ExpectedMachine entity was cleared.
+func (m *MachineMutation) ExpectedMachineCleared() bool {
+	return m.clearedexpected_machine
+}
+
+// ExpectedMachineID returns the "expected_machine" edge ID in the mutation.
+func (m *MachineMutation) ExpectedMachineID() (id string, exists bool) {
+	if m.expected_machine != nil {
+		return *m.expected_machine, true
+	}
+	return
+}
+
+// ExpectedMachineIDs returns the "expected_machine" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ExpectedMachineID instead. It exists only for internal usage by the builders.
+func (m *MachineMutation) ExpectedMachineIDs() (ids []string) {
+	if id := m.expected_machine; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetExpectedMachine resets all changes to the "expected_machine" edge.
+func (m *MachineMutation) ResetExpectedMachine() {
+	m.expected_machine = nil
+	m.clearedexpected_machine = false
+}
+
+// AddMembershipIDs adds the "memberships" edge to the AllocationMembership entity by ids.
+func (m *MachineMutation) AddMembershipIDs(ids ...string) {
+	if m.memberships == nil {
+		m.memberships = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.memberships[ids[i]] = struct{}{}
+	}
+}
+
+// ClearMemberships clears the "memberships" edge to the AllocationMembership entity.
+func (m *MachineMutation) ClearMemberships() {
+	m.clearedmemberships = true
+}
+
+// MembershipsCleared reports if the "memberships" edge to the AllocationMembership entity was cleared.
+func (m *MachineMutation) MembershipsCleared() bool {
+	return m.clearedmemberships
+}
+
+// RemoveMembershipIDs removes the "memberships" edge to the AllocationMembership entity by IDs.
+func (m *MachineMutation) RemoveMembershipIDs(ids ...string) {
+	if m.removedmemberships == nil {
+		m.removedmemberships = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.memberships, ids[i])
+		m.removedmemberships[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedMemberships returns the removed IDs of the "memberships" edge to the AllocationMembership entity.
+func (m *MachineMutation) RemovedMembershipsIDs() (ids []string) {
+	for id := range m.removedmemberships {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// MembershipsIDs returns the "memberships" edge IDs in the mutation.
+func (m *MachineMutation) MembershipsIDs() (ids []string) {
+	for id := range m.memberships {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetMemberships resets all changes to the "memberships" edge.
+func (m *MachineMutation) ResetMemberships() {
+	m.memberships = nil
+	m.clearedmemberships = false
+	m.removedmemberships = nil
+}
+
+// SetClaimID sets the "claim" edge to the MachineClaim entity by id.
+func (m *MachineMutation) SetClaimID(id string) {
+	m.claim = &id
+}
+
+// ClearClaim clears the "claim" edge to the MachineClaim entity.
+func (m *MachineMutation) ClearClaim() {
+	m.clearedclaim = true
+}
+
+// ClaimCleared reports if the "claim" edge to the MachineClaim entity was cleared.
+func (m *MachineMutation) ClaimCleared() bool {
+	return m.clearedclaim
+}
+
+// ClaimID returns the "claim" edge ID in the mutation.
+func (m *MachineMutation) ClaimID() (id string, exists bool) {
+	if m.claim != nil {
+		return *m.claim, true
+	}
+	return
+}
+
+// ClaimIDs returns the "claim" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ClaimID instead. It exists only for internal usage by the builders.
+func (m *MachineMutation) ClaimIDs() (ids []string) {
+	if id := m.claim; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetClaim resets all changes to the "claim" edge.
+func (m *MachineMutation) ResetClaim() {
+	m.claim = nil
+	m.clearedclaim = false
+}
+
+// AddWorkItemIDs adds the "work_items" edge to the WorkItem entity by ids.
+func (m *MachineMutation) AddWorkItemIDs(ids ...string) {
+	if m.work_items == nil {
+		m.work_items = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.work_items[ids[i]] = struct{}{}
+	}
+}
+
+// ClearWorkItems clears the "work_items" edge to the WorkItem entity.
+func (m *MachineMutation) ClearWorkItems() {
+	m.clearedwork_items = true
+}
+
+// WorkItemsCleared reports if the "work_items" edge to the WorkItem entity was cleared.
+func (m *MachineMutation) WorkItemsCleared() bool {
+	return m.clearedwork_items
+}
+
+// RemoveWorkItemIDs removes the "work_items" edge to the WorkItem entity by IDs.
+func (m *MachineMutation) RemoveWorkItemIDs(ids ...string) {
+	if m.removedwork_items == nil {
+		m.removedwork_items = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.work_items, ids[i])
+		m.removedwork_items[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedWorkItems returns the removed IDs of the "work_items" edge to the WorkItem entity.
+func (m *MachineMutation) RemovedWorkItemsIDs() (ids []string) {
+	for id := range m.removedwork_items {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// WorkItemsIDs returns the "work_items" edge IDs in the mutation.
+func (m *MachineMutation) WorkItemsIDs() (ids []string) {
+	for id := range m.work_items {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetWorkItems resets all changes to the "work_items" edge.
+func (m *MachineMutation) ResetWorkItems() {
+	m.work_items = nil
+	m.clearedwork_items = false
+	m.removedwork_items = nil
+}
+
 // Where appends a list predicates to the MachineMutation builder.
 func (m *MachineMutation) Where(ps ...predicate.Machine) {
 	m.predicates = append(m.predicates, ps...)
@@ -2782,7 +6468,7 @@ func (m *MachineMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MachineMutation) Fields() []string {
-	fields := make([]string, 0, 20)
+	fields := make([]string, 0, 25)
 	if m.created_at != nil {
 		fields = append(fields, machine.FieldCreatedAt)
 	}
@@ -2840,6 +6526,21 @@ func (m *MachineMutation) Fields() []string {
 	if m.last_verification_match != nil {
 		fields = append(fields, machine.FieldLastVerificationMatch)
 	}
+	if m.run_context != nil {
+		fields = append(fields, machine.FieldRunContext)
+	}
+	if m.verify_requested_at != nil {
+		fields = append(fields, machine.FieldVerifyRequestedAt)
+	}
+	if m.last_match_attempt_at != nil {
+		fields = append(fields, machine.FieldLastMatchAttemptAt)
+	}
+	if m.last_generate_attempt_at != nil {
+		fields = append(fields, machine.FieldLastGenerateAttemptAt)
+	}
+	if m.attend_at != nil {
+		fields = append(fields, machine.FieldAttendAt)
+	}
 	if m.updated_at != nil {
 		fields = append(fields, machine.FieldUpdatedAt)
 	}
@@ -2889,6 +6590,16 @@ func (m *MachineMutation) Field(name string) (ent.Value, bool) {
 		return m.LastVerifiedAt()
 	case machine.FieldLastVerificationMatch:
 		return m.LastVerificationMatch()
+	case machine.FieldRunContext:
+		return m.RunContext()
+	case machine.FieldVerifyRequestedAt:
+		return m.VerifyRequestedAt()
+	case machine.FieldLastMatchAttemptAt:
+		return m.LastMatchAttemptAt()
+	case machine.FieldLastGenerateAttemptAt:
+		return m.LastGenerateAttemptAt()
+	case machine.FieldAttendAt:
+		return m.AttendAt()
 	case machine.FieldUpdatedAt:
 		return m.UpdatedAt()
 	}
@@ -2938,6 +6649,16 @@ func (m *MachineMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldLastVerifiedAt(ctx)
 	case machine.FieldLastVerificationMatch:
 		return m.OldLastVerificationMatch(ctx)
+	case machine.FieldRunContext:
+		return m.OldRunContext(ctx)
+	case machine.FieldVerifyRequestedAt:
+		return m.OldVerifyRequestedAt(ctx)
+	case machine.FieldLastMatchAttemptAt:
+		return m.OldLastMatchAttemptAt(ctx)
+	case machine.FieldLastGenerateAttemptAt:
+		return m.OldLastGenerateAttemptAt(ctx)
+	case machine.FieldAttendAt:
+		return m.OldAttendAt(ctx)
 	case machine.FieldUpdatedAt:
 		return m.OldUpdatedAt(ctx)
 	}
@@ -3082,6 +6803,41 @@ func (m *MachineMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetLastVerificationMatch(v)
 		return nil
+	case machine.FieldRunContext:
+		v, ok := value.(fleet.RunContext)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRunContext(v)
+		return nil
+	case machine.FieldVerifyRequestedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVerifyRequestedAt(v)
+		return nil
+	case machine.FieldLastMatchAttemptAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastMatchAttemptAt(v)
+		return nil
+	case machine.FieldLastGenerateAttemptAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastGenerateAttemptAt(v)
+		return nil
+	case machine.FieldAttendAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttendAt(v)
+		return nil
 	case machine.FieldUpdatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -3143,6 +6899,21 @@ func (m *MachineMutation) ClearedFields() []string {
 	if m.FieldCleared(machine.FieldLastVerificationMatch) {
 		fields = append(fields, machine.FieldLastVerificationMatch)
 	}
+	if m.FieldCleared(machine.FieldRunContext) {
+		fields = append(fields, machine.FieldRunContext)
+	}
+	if m.FieldCleared(machine.FieldVerifyRequestedAt) {
+		fields = append(fields, machine.FieldVerifyRequestedAt)
+	}
+	if m.FieldCleared(machine.FieldLastMatchAttemptAt) {
+		fields = append(fields, machine.FieldLastMatchAttemptAt)
+	}
+	if m.FieldCleared(machine.FieldLastGenerateAttemptAt) {
+		fields = append(fields, machine.FieldLastGenerateAttemptAt)
+	}
+	if m.FieldCleared(machine.FieldAttendAt) {
+		fields = append(fields, machine.FieldAttendAt)
+	}
 	return fields
 }
 
@@ -3180,6 +6951,21 @@ func (m *MachineMutation) ClearField(name string) error {
 		return nil
 	case machine.FieldLastVerificationMatch:
 		m.ClearLastVerificationMatch()
+		return nil
+	case machine.FieldRunContext:
+		m.ClearRunContext()
+		return nil
+	case machine.FieldVerifyRequestedAt:
+		m.ClearVerifyRequestedAt()
+		return nil
+	case machine.FieldLastMatchAttemptAt:
+		m.ClearLastMatchAttemptAt()
+		return nil
+	case machine.FieldLastGenerateAttemptAt:
+		m.ClearLastGenerateAttemptAt()
+		return nil
+	case machine.FieldAttendAt:
+		m.ClearAttendAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Machine nullable field %s", name)
@@ -3246,6 +7032,21 @@ func (m *MachineMutation) ResetField(name string) error {
 	case machine.FieldLastVerificationMatch:
 		m.ResetLastVerificationMatch()
 		return nil
+	case machine.FieldRunContext:
+		m.ResetRunContext()
+		return nil
+	case machine.FieldVerifyRequestedAt:
+		m.ResetVerifyRequestedAt()
+		return nil
+	case machine.FieldLastMatchAttemptAt:
+		m.ResetLastMatchAttemptAt()
+		return nil
+	case machine.FieldLastGenerateAttemptAt:
+		m.ResetLastGenerateAttemptAt()
+		return nil
+	case machine.FieldAttendAt:
+		m.ResetAttendAt()
+		return nil
 	case machine.FieldUpdatedAt:
 		m.ResetUpdatedAt()
 		return nil
@@ -3255,7 +7056,7 @@ func (m *MachineMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *MachineMutation) AddedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 8)
 	if m.site != nil {
 		edges = append(edges, machine.EdgeSite)
 	}
@@ -3267,6 +7068,18 @@ func (m *MachineMutation) AddedEdges() []string {
 	}
 	if m.transitions != nil {
 		edges = append(edges, machine.EdgeTransitions)
+	}
+	if m.expected_machine != nil {
+		edges = append(edges, machine.EdgeExpectedMachine)
+	}
+	if m.memberships != nil {
+		edges = append(edges, machine.EdgeMemberships)
+	}
+	if m.claim != nil {
+		edges = append(edges, machine.EdgeClaim)
+	}
+	if m.work_items != nil {
+		edges = append(edges, machine.EdgeWorkItems)
 	}
 	return edges
 }
@@ -3295,18 +7108,44 @@ func (m *MachineMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case machine.EdgeExpectedMachine:
+		if id := m.expected_machine; id != nil {
+			return []ent.Value{*id}
+		}
+	case machine.EdgeMemberships:
+		ids := make([]ent.Value, 0, len(m.memberships))
+		for id := range m.memberships {
+			ids = append(ids, id)
+		}
+		return ids
+	case machine.EdgeClaim:
+		if id := m.claim; id != nil {
+			return []ent.Value{*id}
+		}
+	case machine.EdgeWorkItems:
+		ids := make([]ent.Value, 0, len(m.work_items))
+		for id := range m.work_items {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *MachineMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 8)
 	if m.removedhealth_alerts != nil {
 		edges = append(edges, machine.EdgeHealthAlerts)
 	}
 	if m.removedtransitions != nil {
 		edges = append(edges, machine.EdgeTransitions)
+	}
+	if m.removedmemberships != nil {
+		edges = append(edges, machine.EdgeMemberships)
+	}
+	if m.removedwork_items != nil {
+		edges = append(edges, machine.EdgeWorkItems)
 	}
 	return edges
 }
@@ -3327,13 +7166,25 @@ func (m *MachineMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case machine.EdgeMemberships:
+		ids := make([]ent.Value, 0, len(m.removedmemberships))
+		for id := range m.removedmemberships {
+			ids = append(ids, id)
+		}
+		return ids
+	case machine.EdgeWorkItems:
+		ids := make([]ent.Value, 0, len(m.removedwork_items))
+		for id := range m.removedwork_items {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *MachineMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 8)
 	if m.clearedsite {
 		edges = append(edges, machine.EdgeSite)
 	}
@@ -3345,6 +7196,18 @@ func (m *MachineMutation) ClearedEdges() []string {
 	}
 	if m.clearedtransitions {
 		edges = append(edges, machine.EdgeTransitions)
+	}
+	if m.clearedexpected_machine {
+		edges = append(edges, machine.EdgeExpectedMachine)
+	}
+	if m.clearedmemberships {
+		edges = append(edges, machine.EdgeMemberships)
+	}
+	if m.clearedclaim {
+		edges = append(edges, machine.EdgeClaim)
+	}
+	if m.clearedwork_items {
+		edges = append(edges, machine.EdgeWorkItems)
 	}
 	return edges
 }
@@ -3361,6 +7224,14 @@ func (m *MachineMutation) EdgeCleared(name string) bool {
 		return m.clearedhealth_alerts
 	case machine.EdgeTransitions:
 		return m.clearedtransitions
+	case machine.EdgeExpectedMachine:
+		return m.clearedexpected_machine
+	case machine.EdgeMemberships:
+		return m.clearedmemberships
+	case machine.EdgeClaim:
+		return m.clearedclaim
+	case machine.EdgeWorkItems:
+		return m.clearedwork_items
 	}
 	return false
 }
@@ -3374,6 +7245,12 @@ func (m *MachineMutation) ClearEdge(name string) error {
 		return nil
 	case machine.EdgeSku:
 		m.ClearSku()
+		return nil
+	case machine.EdgeExpectedMachine:
+		m.ClearExpectedMachine()
+		return nil
+	case machine.EdgeClaim:
+		m.ClearClaim()
 		return nil
 	}
 	return fmt.Errorf("unknown Machine unique edge %s", name)
@@ -3395,38 +7272,660 @@ func (m *MachineMutation) ResetEdge(name string) error {
 	case machine.EdgeTransitions:
 		m.ResetTransitions()
 		return nil
+	case machine.EdgeExpectedMachine:
+		m.ResetExpectedMachine()
+		return nil
+	case machine.EdgeMemberships:
+		m.ResetMemberships()
+		return nil
+	case machine.EdgeClaim:
+		m.ResetClaim()
+		return nil
+	case machine.EdgeWorkItems:
+		m.ResetWorkItems()
+		return nil
 	}
 	return fmt.Errorf("unknown Machine edge %s", name)
+}
+
+// MachineClaimMutation represents an operation that mutates the MachineClaim nodes in the graph.
+type MachineClaimMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *string
+	created_at     *time.Time
+	site_id        *string
+	kind           *fleet.ClaimKind
+	holder_id      *string
+	clearedFields  map[string]struct{}
+	machine        *string
+	clearedmachine bool
+	done           bool
+	oldValue       func(context.Context) (*MachineClaim, error)
+	predicates     []predicate.MachineClaim
+}
+
+var _ ent.Mutation = (*MachineClaimMutation)(nil)
+
+// machineclaimOption allows management of the mutation configuration using functional options.
+type machineclaimOption func(*MachineClaimMutation)
+
+// newMachineClaimMutation creates new mutation for the MachineClaim entity.
+func newMachineClaimMutation(c config, op Op, opts ...machineclaimOption) *MachineClaimMutation {
+	m := &MachineClaimMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeMachineClaim,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withMachineClaimID sets the ID field of the mutation.
+func withMachineClaimID(id string) machineclaimOption {
+	return func(m *MachineClaimMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *MachineClaim
+		)
+		m.oldValue = func(ctx context.Context) (*MachineClaim, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().MachineClaim.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withMachineClaim sets the old MachineClaim of the mutation.
+func withMachineClaim(node *MachineClaim) machineclaimOption {
+	return func(m *MachineClaimMutation) {
+		m.oldValue = func(context.Context) (*MachineClaim, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m MachineClaimMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m MachineClaimMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of MachineClaim entities.
+func (m *MachineClaimMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *MachineClaimMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *MachineClaimMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().MachineClaim.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *MachineClaimMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *MachineClaimMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the MachineClaim entity.
+// If the MachineClaim object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineClaimMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *MachineClaimMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *MachineClaimMutation) SetSiteID(s string) {
+	m.site_id = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *MachineClaimMutation) SiteID() (r string, exists bool) {
+	v := m.site_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the MachineClaim entity.
+// If the MachineClaim object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineClaimMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *MachineClaimMutation) ResetSiteID() {
+	m.site_id = nil
+}
+
+// SetMachineID sets the "machine_id" field.
+func (m *MachineClaimMutation) SetMachineID(s string) {
+	m.machine = &s
+}
+
+// MachineID returns the value of the "machine_id" field in the mutation.
+func (m *MachineClaimMutation) MachineID() (r string, exists bool) {
+	v := m.machine
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineID returns the old "machine_id" field's value of the MachineClaim entity.
+// If the MachineClaim object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineClaimMutation) OldMachineID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineID: %w", err)
+	}
+	return oldValue.MachineID, nil
+}
+
+// ResetMachineID resets all changes to the "machine_id" field.
+func (m *MachineClaimMutation) ResetMachineID() {
+	m.machine = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *MachineClaimMutation) SetKind(fk fleet.ClaimKind) {
+	m.kind = &fk
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *MachineClaimMutation) Kind() (r fleet.ClaimKind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the MachineClaim entity.
+// If the MachineClaim object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineClaimMutation) OldKind(ctx context.Context) (v fleet.ClaimKind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *MachineClaimMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetHolderID sets the "holder_id" field.
+func (m *MachineClaimMutation) SetHolderID(s string) {
+	m.holder_id = &s
+}
+
+// HolderID returns the value of the "holder_id" field in the mutation.
+func (m *MachineClaimMutation) HolderID() (r string, exists bool) {
+	v := m.holder_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHolderID returns the old "holder_id" field's value of the MachineClaim entity.
+// If the MachineClaim object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineClaimMutation) OldHolderID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHolderID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHolderID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHolderID: %w", err)
+	}
+	return oldValue.HolderID, nil
+}
+
+// ResetHolderID resets all changes to the "holder_id" field.
+func (m *MachineClaimMutation) ResetHolderID() {
+	m.holder_id = nil
+}
+
+// ClearMachine clears the "machine" edge to the Machine entity.
+func (m *MachineClaimMutation) ClearMachine() {
+	m.clearedmachine = true
+	m.clearedFields[machineclaim.FieldMachineID] = struct{}{}
+}
+
+// MachineCleared reports if the "machine" edge to the Machine entity was cleared.
+func (m *MachineClaimMutation) MachineCleared() bool {
+	return m.clearedmachine
+}
+
+// MachineIDs returns the "machine" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// MachineID instead. It exists only for internal usage by the builders.
+func (m *MachineClaimMutation) MachineIDs() (ids []string) {
+	if id := m.machine; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetMachine resets all changes to the "machine" edge.
+func (m *MachineClaimMutation) ResetMachine() {
+	m.machine = nil
+	m.clearedmachine = false
+}
+
+// Where appends a list predicates to the MachineClaimMutation builder.
+func (m *MachineClaimMutation) Where(ps ...predicate.MachineClaim) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the MachineClaimMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *MachineClaimMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.MachineClaim, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *MachineClaimMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *MachineClaimMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (MachineClaim).
+func (m *MachineClaimMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *MachineClaimMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.created_at != nil {
+		fields = append(fields, machineclaim.FieldCreatedAt)
+	}
+	if m.site_id != nil {
+		fields = append(fields, machineclaim.FieldSiteID)
+	}
+	if m.machine != nil {
+		fields = append(fields, machineclaim.FieldMachineID)
+	}
+	if m.kind != nil {
+		fields = append(fields, machineclaim.FieldKind)
+	}
+	if m.holder_id != nil {
+		fields = append(fields, machineclaim.FieldHolderID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *MachineClaimMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case machineclaim.FieldCreatedAt:
+		return m.CreatedAt()
+	case machineclaim.FieldSiteID:
+		return m.SiteID()
+	case machineclaim.FieldMachineID:
+		return m.MachineID()
+	case machineclaim.FieldKind:
+		return m.Kind()
+	case machineclaim.FieldHolderID:
+		return m.HolderID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *MachineClaimMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case machineclaim.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case machineclaim.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case machineclaim.FieldMachineID:
+		return m.OldMachineID(ctx)
+	case machineclaim.FieldKind:
+		return m.OldKind(ctx)
+	case machineclaim.FieldHolderID:
+		return m.OldHolderID(ctx)
+	}
+	return nil, fmt.Errorf("unknown MachineClaim field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *MachineClaimMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case machineclaim.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case machineclaim.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case machineclaim.FieldMachineID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineID(v)
+		return nil
+	case machineclaim.FieldKind:
+		v, ok := value.(fleet.ClaimKind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case machineclaim.FieldHolderID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHolderID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown MachineClaim field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *MachineClaimMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *MachineClaimMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *MachineClaimMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown MachineClaim numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *MachineClaimMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *MachineClaimMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *MachineClaimMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown MachineClaim nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *MachineClaimMutation) ResetField(name string) error {
+	switch name {
+	case machineclaim.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case machineclaim.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case machineclaim.FieldMachineID:
+		m.ResetMachineID()
+		return nil
+	case machineclaim.FieldKind:
+		m.ResetKind()
+		return nil
+	case machineclaim.FieldHolderID:
+		m.ResetHolderID()
+		return nil
+	}
+	return fmt.Errorf("unknown MachineClaim field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *MachineClaimMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.machine != nil {
+		edges = append(edges, machineclaim.EdgeMachine)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *MachineClaimMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case machineclaim.EdgeMachine:
+		if id := m.machine; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *MachineClaimMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *MachineClaimMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *MachineClaimMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedmachine {
+		edges = append(edges, machineclaim.EdgeMachine)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *MachineClaimMutation) EdgeCleared(name string) bool {
+	switch name {
+	case machineclaim.EdgeMachine:
+		return m.clearedmachine
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *MachineClaimMutation) ClearEdge(name string) error {
+	switch name {
+	case machineclaim.EdgeMachine:
+		m.ClearMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown MachineClaim unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *MachineClaimMutation) ResetEdge(name string) error {
+	switch name {
+	case machineclaim.EdgeMachine:
+		m.ResetMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown MachineClaim edge %s", name)
 }
 
 // SiteMutation represents an operation that mutates the Site nodes in the graph.
 type SiteMutation struct {
 	config
-	op                   Op
-	typ                  string
-	id                   *string
-	created_at           *time.Time
-	name                 *string
-	description          *string
-	revision             *int
-	addrevision          *int
-	updated_at           *time.Time
-	clearedFields        map[string]struct{}
-	skus                 map[string]struct{}
-	removedskus          map[string]struct{}
-	clearedskus          bool
-	machines             map[string]struct{}
-	removedmachines      map[string]struct{}
-	clearedmachines      bool
-	health_alerts        map[string]struct{}
-	removedhealth_alerts map[string]struct{}
-	clearedhealth_alerts bool
-	transitions          map[string]struct{}
-	removedtransitions   map[string]struct{}
-	clearedtransitions   bool
-	done                 bool
-	oldValue             func(context.Context) (*Site, error)
-	predicates           []predicate.Site
+	op                       Op
+	typ                      string
+	id                       *string
+	created_at               *time.Time
+	name                     *string
+	description              *string
+	bom_validation           *fleet.BomValidation
+	machine_validation       *fleet.MachineValidation
+	revision                 *int
+	addrevision              *int
+	updated_at               *time.Time
+	clearedFields            map[string]struct{}
+	skus                     map[string]struct{}
+	removedskus              map[string]struct{}
+	clearedskus              bool
+	machines                 map[string]struct{}
+	removedmachines          map[string]struct{}
+	clearedmachines          bool
+	expected_machines        map[string]struct{}
+	removedexpected_machines map[string]struct{}
+	clearedexpected_machines bool
+	allocations              map[string]struct{}
+	removedallocations       map[string]struct{}
+	clearedallocations       bool
+	health_alerts            map[string]struct{}
+	removedhealth_alerts     map[string]struct{}
+	clearedhealth_alerts     bool
+	transitions              map[string]struct{}
+	removedtransitions       map[string]struct{}
+	clearedtransitions       bool
+	done                     bool
+	oldValue                 func(context.Context) (*Site, error)
+	predicates               []predicate.Site
 }
 
 var _ ent.Mutation = (*SiteMutation)(nil)
@@ -3641,6 +8140,78 @@ func (m *SiteMutation) ResetDescription() {
 	m.description = nil
 }
 
+// SetBomValidation sets the "bom_validation" field.
+func (m *SiteMutation) SetBomValidation(fv fleet.BomValidation) {
+	m.bom_validation = &fv
+}
+
+// BomValidation returns the value of the "bom_validation" field in the mutation.
+func (m *SiteMutation) BomValidation() (r fleet.BomValidation, exists bool) {
+	v := m.bom_validation
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBomValidation returns the old "bom_validation" field's value of the Site entity.
+// If the Site object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SiteMutation) OldBomValidation(ctx context.Context) (v fleet.BomValidation, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBomValidation is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBomValidation requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBomValidation: %w", err)
+	}
+	return oldValue.BomValidation, nil
+}
+
+// ResetBomValidation resets all changes to the "bom_validation" field.
+func (m *SiteMutation) ResetBomValidation() {
+	m.bom_validation = nil
+}
+
+// SetMachineValidation sets the "machine_validation" field.
+func (m *SiteMutation) SetMachineValidation(fv fleet.MachineValidation) {
+	m.machine_validation = &fv
+}
+
+// MachineValidation returns the value of the "machine_validation" field in the mutation.
+func (m *SiteMutation) MachineValidation() (r fleet.MachineValidation, exists bool) {
+	v := m.machine_validation
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineValidation returns the old "machine_validation" field's value of the Site entity.
+// If the Site object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SiteMutation) OldMachineValidation(ctx context.Context) (v fleet.MachineValidation, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineValidation is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineValidation requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineValidation: %w", err)
+	}
+	return oldValue.MachineValidation, nil
+}
+
+// ResetMachineValidation resets all changes to the "machine_validation" field.
+func (m *SiteMutation) ResetMachineValidation() {
+	m.machine_validation = nil
+}
+
 // SetRevision sets the "revision" field.
 func (m *SiteMutation) SetRevision(i int) {
 	m.revision = &i
@@ -3841,6 +8412,114 @@ func (m *SiteMutation) ResetMachines() {
 	m.removedmachines = nil
 }
 
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by ids.
+func (m *SiteMutation) AddExpectedMachineIDs(ids ...string) {
+	if m.expected_machines == nil {
+		m.expected_machines = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.expected_machines[ids[i]] = struct{}{}
+	}
+}
+
+// ClearExpectedMachines clears the "expected_machines" edge to the ExpectedMachine entity.
+func (m *SiteMutation) ClearExpectedMachines() {
+	m.clearedexpected_machines = true
+}
+
+// ExpectedMachinesCleared reports if the "expected_machines" edge to the ExpectedMachine entity was cleared.
+func (m *SiteMutation) ExpectedMachinesCleared() bool {
+	return m.clearedexpected_machines
+}
+
+// RemoveExpectedMachineIDs removes the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (m *SiteMutation) RemoveExpectedMachineIDs(ids ...string) {
+	if m.removedexpected_machines == nil {
+		m.removedexpected_machines = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.expected_machines, ids[i])
+		m.removedexpected_machines[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedExpectedMachines returns the removed IDs of the "expected_machines" edge to the ExpectedMachine entity.
+func (m *SiteMutation) RemovedExpectedMachinesIDs() (ids []string) {
+	for id := range m.removedexpected_machines {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ExpectedMachinesIDs returns the "expected_machines" edge IDs in the mutation.
+func (m *SiteMutation) ExpectedMachinesIDs() (ids []string) {
+	for id := range m.expected_machines {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetExpectedMachines resets all changes to the "expected_machines" edge.
+func (m *SiteMutation) ResetExpectedMachines() {
+	m.expected_machines = nil
+	m.clearedexpected_machines = false
+	m.removedexpected_machines = nil
+}
+
+// AddAllocationIDs adds the "allocations" edge to the Allocation entity by ids.
+func (m *SiteMutation) AddAllocationIDs(ids ...string) {
+	if m.allocations == nil {
+		m.allocations = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.allocations[ids[i]] = struct{}{}
+	}
+}
+
+// ClearAllocations clears the "allocations" edge to the Allocation entity.
+func (m *SiteMutation) ClearAllocations() {
+	m.clearedallocations = true
+}
+
+// AllocationsCleared reports if the "allocations" edge to the Allocation entity was cleared.
+func (m *SiteMutation) AllocationsCleared() bool {
+	return m.clearedallocations
+}
+
+// RemoveAllocationIDs removes the "allocations" edge to the Allocation entity by IDs.
+func (m *SiteMutation) RemoveAllocationIDs(ids ...string) {
+	if m.removedallocations == nil {
+		m.removedallocations = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.allocations, ids[i])
+		m.removedallocations[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedAllocations returns the removed IDs of the "allocations" edge to the Allocation entity.
+func (m *SiteMutation) RemovedAllocationsIDs() (ids []string) {
+	for id := range m.removedallocations {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// AllocationsIDs returns the "allocations" edge IDs in the mutation.
+func (m *SiteMutation) AllocationsIDs() (ids []string) {
+	for id := range m.allocations {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetAllocations resets all changes to the "allocations" edge.
+func (m *SiteMutation) ResetAllocations() {
+	m.allocations = nil
+	m.clearedallocations = false
+	m.removedallocations = nil
+}
+
 // AddHealthAlertIDs adds the "health_alerts" edge to the HealthAlert entity by ids.
 func (m *SiteMutation) AddHealthAlertIDs(ids ...string) {
 	if m.health_alerts == nil {
@@ -3983,7 +8662,7 @@ func (m *SiteMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SiteMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 7)
 	if m.created_at != nil {
 		fields = append(fields, site.FieldCreatedAt)
 	}
@@ -3992,6 +8671,12 @@ func (m *SiteMutation) Fields() []string {
 	}
 	if m.description != nil {
 		fields = append(fields, site.FieldDescription)
+	}
+	if m.bom_validation != nil {
+		fields = append(fields, site.FieldBomValidation)
+	}
+	if m.machine_validation != nil {
+		fields = append(fields, site.FieldMachineValidation)
 	}
 	if m.revision != nil {
 		fields = append(fields, site.FieldRevision)
@@ -4013,6 +8698,10 @@ func (m *SiteMutation) Field(name string) (ent.Value, bool) {
 		return m.Name()
 	case site.FieldDescription:
 		return m.Description()
+	case site.FieldBomValidation:
+		return m.BomValidation()
+	case site.FieldMachineValidation:
+		return m.MachineValidation()
 	case site.FieldRevision:
 		return m.Revision()
 	case site.FieldUpdatedAt:
@@ -4032,6 +8721,10 @@ func (m *SiteMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldName(ctx)
 	case site.FieldDescription:
 		return m.OldDescription(ctx)
+	case site.FieldBomValidation:
+		return m.OldBomValidation(ctx)
+	case site.FieldMachineValidation:
+		return m.OldMachineValidation(ctx)
 	case site.FieldRevision:
 		return m.OldRevision(ctx)
 	case site.FieldUpdatedAt:
@@ -4065,6 +8758,20 @@ func (m *SiteMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetDescription(v)
+		return nil
+	case site.FieldBomValidation:
+		v, ok := value.(fleet.BomValidation)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBomValidation(v)
+		return nil
+	case site.FieldMachineValidation:
+		v, ok := value.(fleet.MachineValidation)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineValidation(v)
 		return nil
 	case site.FieldRevision:
 		v, ok := value.(int)
@@ -4153,6 +8860,12 @@ func (m *SiteMutation) ResetField(name string) error {
 	case site.FieldDescription:
 		m.ResetDescription()
 		return nil
+	case site.FieldBomValidation:
+		m.ResetBomValidation()
+		return nil
+	case site.FieldMachineValidation:
+		m.ResetMachineValidation()
+		return nil
 	case site.FieldRevision:
 		m.ResetRevision()
 		return nil
@@ -4165,12 +8878,18 @@ func (m *SiteMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SiteMutation) AddedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 6)
 	if m.skus != nil {
 		edges = append(edges, site.EdgeSkus)
 	}
 	if m.machines != nil {
 		edges = append(edges, site.EdgeMachines)
+	}
+	if m.expected_machines != nil {
+		edges = append(edges, site.EdgeExpectedMachines)
+	}
+	if m.allocations != nil {
+		edges = append(edges, site.EdgeAllocations)
 	}
 	if m.health_alerts != nil {
 		edges = append(edges, site.EdgeHealthAlerts)
@@ -4197,6 +8916,18 @@ func (m *SiteMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case site.EdgeExpectedMachines:
+		ids := make([]ent.Value, 0, len(m.expected_machines))
+		for id := range m.expected_machines {
+			ids = append(ids, id)
+		}
+		return ids
+	case site.EdgeAllocations:
+		ids := make([]ent.Value, 0, len(m.allocations))
+		for id := range m.allocations {
+			ids = append(ids, id)
+		}
+		return ids
 	case site.EdgeHealthAlerts:
 		ids := make([]ent.Value, 0, len(m.health_alerts))
 		for id := range m.health_alerts {
@@ -4215,12 +8946,18 @@ func (m *SiteMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SiteMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 6)
 	if m.removedskus != nil {
 		edges = append(edges, site.EdgeSkus)
 	}
 	if m.removedmachines != nil {
 		edges = append(edges, site.EdgeMachines)
+	}
+	if m.removedexpected_machines != nil {
+		edges = append(edges, site.EdgeExpectedMachines)
+	}
+	if m.removedallocations != nil {
+		edges = append(edges, site.EdgeAllocations)
 	}
 	if m.removedhealth_alerts != nil {
 		edges = append(edges, site.EdgeHealthAlerts)
@@ -4247,6 +8984,18 @@ func (m *SiteMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case site.EdgeExpectedMachines:
+		ids := make([]ent.Value, 0, len(m.removedexpected_machines))
+		for id := range m.removedexpected_machines {
+			ids = append(ids, id)
+		}
+		return ids
+	case site.EdgeAllocations:
+		ids := make([]ent.Value, 0, len(m.removedallocations))
+		for id := range m.removedallocations {
+			ids = append(ids, id)
+		}
+		return ids
 	case site.EdgeHealthAlerts:
 		ids := make([]ent.Value, 0, len(m.removedhealth_alerts))
 		for id := range m.removedhealth_alerts {
@@ -4265,12 +9014,18 @@ func (m *SiteMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SiteMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 6)
 	if m.clearedskus {
 		edges = append(edges, site.EdgeSkus)
 	}
 	if m.clearedmachines {
 		edges = append(edges, site.EdgeMachines)
+	}
+	if m.clearedexpected_machines {
+		edges = append(edges, site.EdgeExpectedMachines)
+	}
+	if m.clearedallocations {
+		edges = append(edges, site.EdgeAllocations)
 	}
 	if m.clearedhealth_alerts {
 		edges = append(edges, site.EdgeHealthAlerts)
@@ -4289,6 +9044,10 @@ func (m *SiteMutation) EdgeCleared(name string) bool {
 		return m.clearedskus
 	case site.EdgeMachines:
 		return m.clearedmachines
+	case site.EdgeExpectedMachines:
+		return m.clearedexpected_machines
+	case site.EdgeAllocations:
+		return m.clearedallocations
 	case site.EdgeHealthAlerts:
 		return m.clearedhealth_alerts
 	case site.EdgeTransitions:
@@ -4315,6 +9074,12 @@ func (m *SiteMutation) ResetEdge(name string) error {
 	case site.EdgeMachines:
 		m.ResetMachines()
 		return nil
+	case site.EdgeExpectedMachines:
+		m.ResetExpectedMachines()
+		return nil
+	case site.EdgeAllocations:
+		m.ResetAllocations()
+		return nil
 	case site.EdgeHealthAlerts:
 		m.ResetHealthAlerts()
 		return nil
@@ -4328,29 +9093,32 @@ func (m *SiteMutation) ResetEdge(name string) error {
 // SkuMutation represents an operation that mutates the Sku nodes in the graph.
 type SkuMutation struct {
 	config
-	op                Op
-	typ               string
-	id                *string
-	created_at        *time.Time
-	name              *string
-	description       *string
-	device_type       *string
-	schema_version    *int
-	addschema_version *int
-	components        *fleet.SkuComponents
-	match_key         *string
-	revision          *int
-	addrevision       *int
-	updated_at        *time.Time
-	clearedFields     map[string]struct{}
-	site              *string
-	clearedsite       bool
-	machines          map[string]struct{}
-	removedmachines   map[string]struct{}
-	clearedmachines   bool
-	done              bool
-	oldValue          func(context.Context) (*Sku, error)
-	predicates        []predicate.Sku
+	op                       Op
+	typ                      string
+	id                       *string
+	created_at               *time.Time
+	name                     *string
+	description              *string
+	device_type              *string
+	schema_version           *int
+	addschema_version        *int
+	components               *fleet.SkuComponents
+	match_key                *string
+	revision                 *int
+	addrevision              *int
+	updated_at               *time.Time
+	clearedFields            map[string]struct{}
+	site                     *string
+	clearedsite              bool
+	machines                 map[string]struct{}
+	removedmachines          map[string]struct{}
+	clearedmachines          bool
+	expected_machines        map[string]struct{}
+	removedexpected_machines map[string]struct{}
+	clearedexpected_machines bool
+	done                     bool
+	oldValue                 func(context.Context) (*Sku, error)
+	predicates               []predicate.Sku
 }
 
 var _ ent.Mutation = (*SkuMutation)(nil)
@@ -4951,6 +9719,60 @@ func (m *SkuMutation) ResetMachines() {
 	m.removedmachines = nil
 }
 
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by ids.
+func (m *SkuMutation) AddExpectedMachineIDs(ids ...string) {
+	if m.expected_machines == nil {
+		m.expected_machines = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.expected_machines[ids[i]] = struct{}{}
+	}
+}
+
+// ClearExpectedMachines clears the "expected_machines" edge to the ExpectedMachine entity.
+func (m *SkuMutation) ClearExpectedMachines() {
+	m.clearedexpected_machines = true
+}
+
+// ExpectedMachinesCleared reports if the "expected_machines" edge to the ExpectedMachine entity was cleared.
+func (m *SkuMutation) ExpectedMachinesCleared() bool {
+	return m.clearedexpected_machines
+}
+
+// RemoveExpectedMachineIDs removes the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (m *SkuMutation) RemoveExpectedMachineIDs(ids ...string) {
+	if m.removedexpected_machines == nil {
+		m.removedexpected_machines = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.expected_machines, ids[i])
+		m.removedexpected_machines[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedExpectedMachines returns the removed IDs of the "expected_machines" edge to the ExpectedMachine entity.
+func (m *SkuMutation) RemovedExpectedMachinesIDs() (ids []string) {
+	for id := range m.removedexpected_machines {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ExpectedMachinesIDs returns the "expected_machines" edge IDs in the mutation.
+func (m *SkuMutation) ExpectedMachinesIDs() (ids []string) {
+	for id := range m.expected_machines {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetExpectedMachines resets all changes to the "expected_machines" edge.
+func (m *SkuMutation) ResetExpectedMachines() {
+	m.expected_machines = nil
+	m.clearedexpected_machines = false
+	m.removedexpected_machines = nil
+}
+
 // Where appends a list predicates to the SkuMutation builder.
 func (m *SkuMutation) Where(ps ...predicate.Sku) {
 	m.predicates = append(m.predicates, ps...)
@@ -5273,12 +10095,15 @@ func (m *SkuMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SkuMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.site != nil {
 		edges = append(edges, sku.EdgeSite)
 	}
 	if m.machines != nil {
 		edges = append(edges, sku.EdgeMachines)
+	}
+	if m.expected_machines != nil {
+		edges = append(edges, sku.EdgeExpectedMachines)
 	}
 	return edges
 }
@@ -5297,15 +10122,24 @@ func (m *SkuMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case sku.EdgeExpectedMachines:
+		ids := make([]ent.Value, 0, len(m.expected_machines))
+		for id := range m.expected_machines {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SkuMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.removedmachines != nil {
 		edges = append(edges, sku.EdgeMachines)
+	}
+	if m.removedexpected_machines != nil {
+		edges = append(edges, sku.EdgeExpectedMachines)
 	}
 	return edges
 }
@@ -5320,18 +10154,27 @@ func (m *SkuMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case sku.EdgeExpectedMachines:
+		ids := make([]ent.Value, 0, len(m.removedexpected_machines))
+		for id := range m.removedexpected_machines {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SkuMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.clearedsite {
 		edges = append(edges, sku.EdgeSite)
 	}
 	if m.clearedmachines {
 		edges = append(edges, sku.EdgeMachines)
+	}
+	if m.clearedexpected_machines {
+		edges = append(edges, sku.EdgeExpectedMachines)
 	}
 	return edges
 }
@@ -5344,6 +10187,8 @@ func (m *SkuMutation) EdgeCleared(name string) bool {
 		return m.clearedsite
 	case sku.EdgeMachines:
 		return m.clearedmachines
+	case sku.EdgeExpectedMachines:
+		return m.clearedexpected_machines
 	}
 	return false
 }
@@ -5368,6 +10213,9 @@ func (m *SkuMutation) ResetEdge(name string) error {
 		return nil
 	case sku.EdgeMachines:
 		m.ResetMachines()
+		return nil
+	case sku.EdgeExpectedMachines:
+		m.ResetExpectedMachines()
 		return nil
 	}
 	return fmt.Errorf("unknown Sku edge %s", name)
@@ -7608,4 +12456,828 @@ func (m *TransitionMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Transition edge %s", name)
+}
+
+// WorkItemMutation represents an operation that mutates the WorkItem nodes in the graph.
+type WorkItemMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *string
+	site_id        *string
+	kind           *fleet.WorkKind
+	requested_at   *time.Time
+	claimed_at     *time.Time
+	finished_at    *time.Time
+	outcome        *fleet.WorkOutcome
+	error          *string
+	clearedFields  map[string]struct{}
+	machine        *string
+	clearedmachine bool
+	done           bool
+	oldValue       func(context.Context) (*WorkItem, error)
+	predicates     []predicate.WorkItem
+}
+
+var _ ent.Mutation = (*WorkItemMutation)(nil)
+
+// workitemOption allows management of the mutation configuration using functional options.
+type workitemOption func(*WorkItemMutation)
+
+// newWorkItemMutation creates new mutation for the WorkItem entity.
+func newWorkItemMutation(c config, op Op, opts ...workitemOption) *WorkItemMutation {
+	m := &WorkItemMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeWorkItem,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withWorkItemID sets the ID field of the mutation.
+func withWorkItemID(id string) workitemOption {
+	return func(m *WorkItemMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *WorkItem
+		)
+		m.oldValue = func(ctx context.Context) (*WorkItem, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().WorkItem.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withWorkItem sets the old WorkItem of the mutation.
+func withWorkItem(node *WorkItem) workitemOption {
+	return func(m *WorkItemMutation) {
+		m.oldValue = func(context.Context) (*WorkItem, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m WorkItemMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m WorkItemMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of WorkItem entities.
+func (m *WorkItemMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *WorkItemMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *WorkItemMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().WorkItem.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *WorkItemMutation) SetSiteID(s string) {
+	m.site_id = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *WorkItemMutation) SiteID() (r string, exists bool) {
+	v := m.site_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *WorkItemMutation) ResetSiteID() {
+	m.site_id = nil
+}
+
+// SetMachineID sets the "machine_id" field.
+func (m *WorkItemMutation) SetMachineID(s string) {
+	m.machine = &s
+}
+
+// MachineID returns the value of the "machine_id" field in the mutation.
+func (m *WorkItemMutation) MachineID() (r string, exists bool) {
+	v := m.machine
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineID returns the old "machine_id" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldMachineID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineID: %w", err)
+	}
+	return oldValue.MachineID, nil
+}
+
+// ResetMachineID resets all changes to the "machine_id" field.
+func (m *WorkItemMutation) ResetMachineID() {
+	m.machine = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *WorkItemMutation) SetKind(fk fleet.WorkKind) {
+	m.kind = &fk
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *WorkItemMutation) Kind() (r fleet.WorkKind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldKind(ctx context.Context) (v fleet.WorkKind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *WorkItemMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetRequestedAt sets the "requested_at" field.
+func (m *WorkItemMutation) SetRequestedAt(t time.Time) {
+	m.requested_at = &t
+}
+
+// RequestedAt returns the value of the "requested_at" field in the mutation.
+func (m *WorkItemMutation) RequestedAt() (r time.Time, exists bool) {
+	v := m.requested_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequestedAt returns the old "requested_at" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldRequestedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequestedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequestedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequestedAt: %w", err)
+	}
+	return oldValue.RequestedAt, nil
+}
+
+// ResetRequestedAt resets all changes to the "requested_at" field.
+func (m *WorkItemMutation) ResetRequestedAt() {
+	m.requested_at = nil
+}
+
+// SetClaimedAt sets the "claimed_at" field.
+func (m *WorkItemMutation) SetClaimedAt(t time.Time) {
+	m.claimed_at = &t
+}
+
+// ClaimedAt returns the value of the "claimed_at" field in the mutation.
+func (m *WorkItemMutation) ClaimedAt() (r time.Time, exists bool) {
+	v := m.claimed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldClaimedAt returns the old "claimed_at" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldClaimedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldClaimedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldClaimedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldClaimedAt: %w", err)
+	}
+	return oldValue.ClaimedAt, nil
+}
+
+// ClearClaimedAt clears the value of the "claimed_at" field.
+func (m *WorkItemMutation) ClearClaimedAt() {
+	m.claimed_at = nil
+	m.clearedFields[workitem.FieldClaimedAt] = struct{}{}
+}
+
+// ClaimedAtCleared returns if the "claimed_at" field was cleared in this mutation.
+func (m *WorkItemMutation) ClaimedAtCleared() bool {
+	_, ok := m.clearedFields[workitem.FieldClaimedAt]
+	return ok
+}
+
+// ResetClaimedAt resets all changes to the "claimed_at" field.
+func (m *WorkItemMutation) ResetClaimedAt() {
+	m.claimed_at = nil
+	delete(m.clearedFields, workitem.FieldClaimedAt)
+}
+
+// SetFinishedAt sets the "finished_at" field.
+func (m *WorkItemMutation) SetFinishedAt(t time.Time) {
+	m.finished_at = &t
+}
+
+// FinishedAt returns the value of the "finished_at" field in the mutation.
+func (m *WorkItemMutation) FinishedAt() (r time.Time, exists bool) {
+	v := m.finished_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFinishedAt returns the old "finished_at" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldFinishedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFinishedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFinishedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFinishedAt: %w", err)
+	}
+	return oldValue.FinishedAt, nil
+}
+
+// ClearFinishedAt clears the value of the "finished_at" field.
+func (m *WorkItemMutation) ClearFinishedAt() {
+	m.finished_at = nil
+	m.clearedFields[workitem.FieldFinishedAt] = struct{}{}
+}
+
+// FinishedAtCleared returns if the "finished_at" field was cleared in this mutation.
+func (m *WorkItemMutation) FinishedAtCleared() bool {
+	_, ok := m.clearedFields[workitem.FieldFinishedAt]
+	return ok
+}
+
+// ResetFinishedAt resets all changes to the "finished_at" field.
+func (m *WorkItemMutation) ResetFinishedAt() {
+	m.finished_at = nil
+	delete(m.clearedFields, workitem.FieldFinishedAt)
+}
+
+// SetOutcome sets the "outcome" field.
+func (m *WorkItemMutation) SetOutcome(fo fleet.WorkOutcome) {
+	m.outcome = &fo
+}
+
+// Outcome returns the value of the "outcome" field in the mutation.
+func (m *WorkItemMutation) Outcome() (r fleet.WorkOutcome, exists bool) {
+	v := m.outcome
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutcome returns the old "outcome" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldOutcome(ctx context.Context) (v *fleet.WorkOutcome, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutcome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutcome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutcome: %w", err)
+	}
+	return oldValue.Outcome, nil
+}
+
+// ClearOutcome clears the value of the "outcome" field.
+func (m *WorkItemMutation) ClearOutcome() {
+	m.outcome = nil
+	m.clearedFields[workitem.FieldOutcome] = struct{}{}
+}
+
+// OutcomeCleared returns if the "outcome" field was cleared in this mutation.
+func (m *WorkItemMutation) OutcomeCleared() bool {
+	_, ok := m.clearedFields[workitem.FieldOutcome]
+	return ok
+}
+
+// ResetOutcome resets all changes to the "outcome" field.
+func (m *WorkItemMutation) ResetOutcome() {
+	m.outcome = nil
+	delete(m.clearedFields, workitem.FieldOutcome)
+}
+
+// SetError sets the "error" field.
+func (m *WorkItemMutation) SetError(s string) {
+	m.error = &s
+}
+
+// Error returns the value of the "error" field in the mutation.
+func (m *WorkItemMutation) Error() (r string, exists bool) {
+	v := m.error
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldError returns the old "error" field's value of the WorkItem entity.
+// If the WorkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkItemMutation) OldError(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldError is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldError requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldError: %w", err)
+	}
+	return oldValue.Error, nil
+}
+
+// ResetError resets all changes to the "error" field.
+func (m *WorkItemMutation) ResetError() {
+	m.error = nil
+}
+
+// ClearMachine clears the "machine" edge to the Machine entity.
+func (m *WorkItemMutation) ClearMachine() {
+	m.clearedmachine = true
+	m.clearedFields[workitem.FieldMachineID] = struct{}{}
+}
+
+// MachineCleared reports if the "machine" edge to the Machine entity was cleared.
+func (m *WorkItemMutation) MachineCleared() bool {
+	return m.clearedmachine
+}
+
+// MachineIDs returns the "machine" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// MachineID instead. It exists only for internal usage by the builders.
+func (m *WorkItemMutation) MachineIDs() (ids []string) {
+	if id := m.machine; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetMachine resets all changes to the "machine" edge.
+func (m *WorkItemMutation) ResetMachine() {
+	m.machine = nil
+	m.clearedmachine = false
+}
+
+// Where appends a list predicates to the WorkItemMutation builder.
+func (m *WorkItemMutation) Where(ps ...predicate.WorkItem) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the WorkItemMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *WorkItemMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.WorkItem, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *WorkItemMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *WorkItemMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (WorkItem).
+func (m *WorkItemMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *WorkItemMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.site_id != nil {
+		fields = append(fields, workitem.FieldSiteID)
+	}
+	if m.machine != nil {
+		fields = append(fields, workitem.FieldMachineID)
+	}
+	if m.kind != nil {
+		fields = append(fields, workitem.FieldKind)
+	}
+	if m.requested_at != nil {
+		fields = append(fields, workitem.FieldRequestedAt)
+	}
+	if m.claimed_at != nil {
+		fields = append(fields, workitem.FieldClaimedAt)
+	}
+	if m.finished_at != nil {
+		fields = append(fields, workitem.FieldFinishedAt)
+	}
+	if m.outcome != nil {
+		fields = append(fields, workitem.FieldOutcome)
+	}
+	if m.error != nil {
+		fields = append(fields, workitem.FieldError)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *WorkItemMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case workitem.FieldSiteID:
+		return m.SiteID()
+	case workitem.FieldMachineID:
+		return m.MachineID()
+	case workitem.FieldKind:
+		return m.Kind()
+	case workitem.FieldRequestedAt:
+		return m.RequestedAt()
+	case workitem.FieldClaimedAt:
+		return m.ClaimedAt()
+	case workitem.FieldFinishedAt:
+		return m.FinishedAt()
+	case workitem.FieldOutcome:
+		return m.Outcome()
+	case workitem.FieldError:
+		return m.Error()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *WorkItemMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case workitem.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case workitem.FieldMachineID:
+		return m.OldMachineID(ctx)
+	case workitem.FieldKind:
+		return m.OldKind(ctx)
+	case workitem.FieldRequestedAt:
+		return m.OldRequestedAt(ctx)
+	case workitem.FieldClaimedAt:
+		return m.OldClaimedAt(ctx)
+	case workitem.FieldFinishedAt:
+		return m.OldFinishedAt(ctx)
+	case workitem.FieldOutcome:
+		return m.OldOutcome(ctx)
+	case workitem.FieldError:
+		return m.OldError(ctx)
+	}
+	return nil, fmt.Errorf("unknown WorkItem field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *WorkItemMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case workitem.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case workitem.FieldMachineID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineID(v)
+		return nil
+	case workitem.FieldKind:
+		v, ok := value.(fleet.WorkKind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case workitem.FieldRequestedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequestedAt(v)
+		return nil
+	case workitem.FieldClaimedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetClaimedAt(v)
+		return nil
+	case workitem.FieldFinishedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFinishedAt(v)
+		return nil
+	case workitem.FieldOutcome:
+		v, ok := value.(fleet.WorkOutcome)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutcome(v)
+		return nil
+	case workitem.FieldError:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetError(v)
+		return nil
+	}
+	return fmt.Errorf("unknown WorkItem field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *WorkItemMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *WorkItemMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *WorkItemMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown WorkItem numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *WorkItemMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(workitem.FieldClaimedAt) {
+		fields = append(fields, workitem.FieldClaimedAt)
+	}
+	if m.FieldCleared(workitem.FieldFinishedAt) {
+		fields = append(fields, workitem.FieldFinishedAt)
+	}
+	if m.FieldCleared(workitem.FieldOutcome) {
+		fields = append(fields, workitem.FieldOutcome)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *WorkItemMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *WorkItemMutation) ClearField(name string) error {
+	switch name {
+	case workitem.FieldClaimedAt:
+		m.ClearClaimedAt()
+		return nil
+	case workitem.FieldFinishedAt:
+		m.ClearFinishedAt()
+		return nil
+	case workitem.FieldOutcome:
+		m.ClearOutcome()
+		return nil
+	}
+	return fmt.Errorf("unknown WorkItem nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *WorkItemMutation) ResetField(name string) error {
+	switch name {
+	case workitem.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case workitem.FieldMachineID:
+		m.ResetMachineID()
+		return nil
+	case workitem.FieldKind:
+		m.ResetKind()
+		return nil
+	case workitem.FieldRequestedAt:
+		m.ResetRequestedAt()
+		return nil
+	case workitem.FieldClaimedAt:
+		m.ResetClaimedAt()
+		return nil
+	case workitem.FieldFinishedAt:
+		m.ResetFinishedAt()
+		return nil
+	case workitem.FieldOutcome:
+		m.ResetOutcome()
+		return nil
+	case workitem.FieldError:
+		m.ResetError()
+		return nil
+	}
+	return fmt.Errorf("unknown WorkItem field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *WorkItemMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.machine != nil {
+		edges = append(edges, workitem.EdgeMachine)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *WorkItemMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case workitem.EdgeMachine:
+		if id := m.machine; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *WorkItemMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *WorkItemMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *WorkItemMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedmachine {
+		edges = append(edges, workitem.EdgeMachine)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *WorkItemMutation) EdgeCleared(name string) bool {
+	switch name {
+	case workitem.EdgeMachine:
+		return m.clearedmachine
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *WorkItemMutation) ClearEdge(name string) error {
+	switch name {
+	case workitem.EdgeMachine:
+		m.ClearMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown WorkItem unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *WorkItemMutation) ResetEdge(name string) error {
+	switch name {
+	case workitem.EdgeMachine:
+		m.ResetMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown WorkItem edge %s", name)
 }

@@ -3,14 +3,20 @@
 package ent
 
 import (
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/schema"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
+	"fleetgraph/fleet"
 	"time"
 )
 
@@ -18,6 +24,123 @@ import (
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	allocationMixin := schema.Allocation{}.Mixin()
+	allocationMixinFields0 := allocationMixin[0].Fields()
+	_ = allocationMixinFields0
+	allocationMixinFields1 := allocationMixin[1].Fields()
+	_ = allocationMixinFields1
+	allocationFields := schema.Allocation{}.Fields()
+	_ = allocationFields
+	// allocationDescCreatedAt is the schema descriptor for created_at field.
+	allocationDescCreatedAt := allocationMixinFields1[0].Descriptor()
+	// allocation.DefaultCreatedAt holds the default value on creation for the created_at field.
+	allocation.DefaultCreatedAt = allocationDescCreatedAt.Default.(func() time.Time)
+	// allocationDescName is the schema descriptor for name field.
+	allocationDescName := allocationFields[1].Descriptor()
+	// allocation.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	allocation.NameValidator = func() func(string) error {
+		validators := allocationDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// allocationDescID is the schema descriptor for id field.
+	allocationDescID := allocationMixinFields0[0].Descriptor()
+	// allocation.DefaultID holds the default value on creation for the id field.
+	allocation.DefaultID = allocationDescID.Default.(func() string)
+	// allocation.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	allocation.IDValidator = allocationDescID.Validators[0].(func(string) error)
+	allocationmembershipMixin := schema.AllocationMembership{}.Mixin()
+	allocationmembershipMixinFields0 := allocationmembershipMixin[0].Fields()
+	_ = allocationmembershipMixinFields0
+	allocationmembershipFields := schema.AllocationMembership{}.Fields()
+	_ = allocationmembershipFields
+	// allocationmembershipDescAllocatedAt is the schema descriptor for allocated_at field.
+	allocationmembershipDescAllocatedAt := allocationmembershipFields[4].Descriptor()
+	// allocationmembership.DefaultAllocatedAt holds the default value on creation for the allocated_at field.
+	allocationmembership.DefaultAllocatedAt = allocationmembershipDescAllocatedAt.Default.(func() time.Time)
+	// allocationmembershipDescID is the schema descriptor for id field.
+	allocationmembershipDescID := allocationmembershipMixinFields0[0].Descriptor()
+	// allocationmembership.DefaultID holds the default value on creation for the id field.
+	allocationmembership.DefaultID = allocationmembershipDescID.Default.(func() string)
+	// allocationmembership.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	allocationmembership.IDValidator = allocationmembershipDescID.Validators[0].(func(string) error)
+	expectedmachineMixin := schema.ExpectedMachine{}.Mixin()
+	expectedmachineMixinFields0 := expectedmachineMixin[0].Fields()
+	_ = expectedmachineMixinFields0
+	expectedmachineMixinFields1 := expectedmachineMixin[1].Fields()
+	_ = expectedmachineMixinFields1
+	expectedmachineFields := schema.ExpectedMachine{}.Fields()
+	_ = expectedmachineFields
+	// expectedmachineDescCreatedAt is the schema descriptor for created_at field.
+	expectedmachineDescCreatedAt := expectedmachineMixinFields1[0].Descriptor()
+	// expectedmachine.DefaultCreatedAt holds the default value on creation for the created_at field.
+	expectedmachine.DefaultCreatedAt = expectedmachineDescCreatedAt.Default.(func() time.Time)
+	// expectedmachineDescBmcMACAddress is the schema descriptor for bmc_mac_address field.
+	expectedmachineDescBmcMACAddress := expectedmachineFields[1].Descriptor()
+	// expectedmachine.BmcMACAddressValidator is a validator for the "bmc_mac_address" field. It is called by the builders before save.
+	expectedmachine.BmcMACAddressValidator = expectedmachineDescBmcMACAddress.Validators[0].(func(string) error)
+	// expectedmachineDescChassisSerialNumber is the schema descriptor for chassis_serial_number field.
+	expectedmachineDescChassisSerialNumber := expectedmachineFields[3].Descriptor()
+	// expectedmachine.DefaultChassisSerialNumber holds the default value on creation for the chassis_serial_number field.
+	expectedmachine.DefaultChassisSerialNumber = expectedmachineDescChassisSerialNumber.Default.(string)
+	// expectedmachineDescFallbackDpuSerialNumbers is the schema descriptor for fallback_dpu_serial_numbers field.
+	expectedmachineDescFallbackDpuSerialNumbers := expectedmachineFields[4].Descriptor()
+	// expectedmachine.DefaultFallbackDpuSerialNumbers holds the default value on creation for the fallback_dpu_serial_numbers field.
+	expectedmachine.DefaultFallbackDpuSerialNumbers = expectedmachineDescFallbackDpuSerialNumbers.Default.([]string)
+	// expectedmachineDescName is the schema descriptor for name field.
+	expectedmachineDescName := expectedmachineFields[5].Descriptor()
+	// expectedmachine.DefaultName holds the default value on creation for the name field.
+	expectedmachine.DefaultName = expectedmachineDescName.Default.(string)
+	// expectedmachine.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	expectedmachine.NameValidator = expectedmachineDescName.Validators[0].(func(string) error)
+	// expectedmachineDescDescription is the schema descriptor for description field.
+	expectedmachineDescDescription := expectedmachineFields[6].Descriptor()
+	// expectedmachine.DefaultDescription holds the default value on creation for the description field.
+	expectedmachine.DefaultDescription = expectedmachineDescDescription.Default.(string)
+	// expectedmachineDescLabels is the schema descriptor for labels field.
+	expectedmachineDescLabels := expectedmachineFields[7].Descriptor()
+	// expectedmachine.DefaultLabels holds the default value on creation for the labels field.
+	expectedmachine.DefaultLabels = expectedmachineDescLabels.Default.([]fleet.Label)
+	// expectedmachineDescSkuName is the schema descriptor for sku_name field.
+	expectedmachineDescSkuName := expectedmachineFields[9].Descriptor()
+	// expectedmachine.SkuNameValidator is a validator for the "sku_name" field. It is called by the builders before save.
+	expectedmachine.SkuNameValidator = expectedmachineDescSkuName.Validators[0].(func(string) error)
+	// expectedmachineDescHostNics is the schema descriptor for host_nics field.
+	expectedmachineDescHostNics := expectedmachineFields[10].Descriptor()
+	// expectedmachine.DefaultHostNics holds the default value on creation for the host_nics field.
+	expectedmachine.DefaultHostNics = expectedmachineDescHostNics.Default.([]fleet.HostNic)
+	// expectedmachineDescRackName is the schema descriptor for rack_name field.
+	expectedmachineDescRackName := expectedmachineFields[11].Descriptor()
+	// expectedmachine.RackNameValidator is a validator for the "rack_name" field. It is called by the builders before save.
+	expectedmachine.RackNameValidator = expectedmachineDescRackName.Validators[0].(func(string) error)
+	// expectedmachineDescBmcIPAddress is the schema descriptor for bmc_ip_address field.
+	expectedmachineDescBmcIPAddress := expectedmachineFields[14].Descriptor()
+	// expectedmachine.BmcIPAddressValidator is a validator for the "bmc_ip_address" field. It is called by the builders before save.
+	expectedmachine.BmcIPAddressValidator = expectedmachineDescBmcIPAddress.Validators[0].(func(string) error)
+	// expectedmachineDescRevision is the schema descriptor for revision field.
+	expectedmachineDescRevision := expectedmachineFields[19].Descriptor()
+	// expectedmachine.DefaultRevision holds the default value on creation for the revision field.
+	expectedmachine.DefaultRevision = expectedmachineDescRevision.Default.(int)
+	// expectedmachineDescUpdatedAt is the schema descriptor for updated_at field.
+	expectedmachineDescUpdatedAt := expectedmachineFields[20].Descriptor()
+	// expectedmachine.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	expectedmachine.DefaultUpdatedAt = expectedmachineDescUpdatedAt.Default.(func() time.Time)
+	// expectedmachineDescID is the schema descriptor for id field.
+	expectedmachineDescID := expectedmachineMixinFields0[0].Descriptor()
+	// expectedmachine.DefaultID holds the default value on creation for the id field.
+	expectedmachine.DefaultID = expectedmachineDescID.Default.(func() string)
+	// expectedmachine.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	expectedmachine.IDValidator = expectedmachineDescID.Validators[0].(func(string) error)
 	healthalertMixin := schema.HealthAlert{}.Mixin()
 	healthalertMixinFields0 := healthalertMixin[0].Fields()
 	_ = healthalertMixinFields0
@@ -146,7 +269,7 @@ func init() {
 	// machine.DefaultStateChangedAt holds the default value on creation for the state_changed_at field.
 	machine.DefaultStateChangedAt = machineDescStateChangedAt.Default.(func() time.Time)
 	// machineDescUpdatedAt is the schema descriptor for updated_at field.
-	machineDescUpdatedAt := machineFields[18].Descriptor()
+	machineDescUpdatedAt := machineFields[23].Descriptor()
 	// machine.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	machine.DefaultUpdatedAt = machineDescUpdatedAt.Default.(func() time.Time)
 	// machineDescID is the schema descriptor for id field.
@@ -155,6 +278,23 @@ func init() {
 	machine.DefaultID = machineDescID.Default.(func() string)
 	// machine.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	machine.IDValidator = machineDescID.Validators[0].(func(string) error)
+	machineclaimMixin := schema.MachineClaim{}.Mixin()
+	machineclaimMixinFields0 := machineclaimMixin[0].Fields()
+	_ = machineclaimMixinFields0
+	machineclaimMixinFields1 := machineclaimMixin[1].Fields()
+	_ = machineclaimMixinFields1
+	machineclaimFields := schema.MachineClaim{}.Fields()
+	_ = machineclaimFields
+	// machineclaimDescCreatedAt is the schema descriptor for created_at field.
+	machineclaimDescCreatedAt := machineclaimMixinFields1[0].Descriptor()
+	// machineclaim.DefaultCreatedAt holds the default value on creation for the created_at field.
+	machineclaim.DefaultCreatedAt = machineclaimDescCreatedAt.Default.(func() time.Time)
+	// machineclaimDescID is the schema descriptor for id field.
+	machineclaimDescID := machineclaimMixinFields0[0].Descriptor()
+	// machineclaim.DefaultID holds the default value on creation for the id field.
+	machineclaim.DefaultID = machineclaimDescID.Default.(func() string)
+	// machineclaim.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	machineclaim.IDValidator = machineclaimDescID.Validators[0].(func(string) error)
 	siteMixin := schema.Site{}.Mixin()
 	siteMixinFields0 := siteMixin[0].Fields()
 	_ = siteMixinFields0
@@ -188,12 +328,20 @@ func init() {
 	siteDescDescription := siteFields[1].Descriptor()
 	// site.DefaultDescription holds the default value on creation for the description field.
 	site.DefaultDescription = siteDescDescription.Default.(string)
+	// siteDescBomValidation is the schema descriptor for bom_validation field.
+	siteDescBomValidation := siteFields[2].Descriptor()
+	// site.DefaultBomValidation holds the default value on creation for the bom_validation field.
+	site.DefaultBomValidation = siteDescBomValidation.Default.(func() fleet.BomValidation)
+	// siteDescMachineValidation is the schema descriptor for machine_validation field.
+	siteDescMachineValidation := siteFields[3].Descriptor()
+	// site.DefaultMachineValidation holds the default value on creation for the machine_validation field.
+	site.DefaultMachineValidation = siteDescMachineValidation.Default.(func() fleet.MachineValidation)
 	// siteDescRevision is the schema descriptor for revision field.
-	siteDescRevision := siteFields[2].Descriptor()
+	siteDescRevision := siteFields[4].Descriptor()
 	// site.DefaultRevision holds the default value on creation for the revision field.
 	site.DefaultRevision = siteDescRevision.Default.(int)
 	// siteDescUpdatedAt is the schema descriptor for updated_at field.
-	siteDescUpdatedAt := siteFields[3].Descriptor()
+	siteDescUpdatedAt := siteFields[5].Descriptor()
 	// site.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	site.DefaultUpdatedAt = siteDescUpdatedAt.Default.(func() time.Time)
 	// siteDescID is the schema descriptor for id field.
@@ -311,4 +459,23 @@ func init() {
 	transition.DefaultID = transitionDescID.Default.(func() string)
 	// transition.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	transition.IDValidator = transitionDescID.Validators[0].(func(string) error)
+	workitemMixin := schema.WorkItem{}.Mixin()
+	workitemMixinFields0 := workitemMixin[0].Fields()
+	_ = workitemMixinFields0
+	workitemFields := schema.WorkItem{}.Fields()
+	_ = workitemFields
+	// workitemDescRequestedAt is the schema descriptor for requested_at field.
+	workitemDescRequestedAt := workitemFields[3].Descriptor()
+	// workitem.DefaultRequestedAt holds the default value on creation for the requested_at field.
+	workitem.DefaultRequestedAt = workitemDescRequestedAt.Default.(func() time.Time)
+	// workitemDescError is the schema descriptor for error field.
+	workitemDescError := workitemFields[7].Descriptor()
+	// workitem.DefaultError holds the default value on creation for the error field.
+	workitem.DefaultError = workitemDescError.Default.(string)
+	// workitemDescID is the schema descriptor for id field.
+	workitemDescID := workitemMixinFields0[0].Descriptor()
+	// workitem.DefaultID holds the default value on creation for the id field.
+	workitem.DefaultID = workitemDescID.Default.(func() string)
+	// workitem.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	workitem.IDValidator = workitemDescID.Validators[0].(func(string) error)
 }

@@ -3,7 +3,9 @@
 package ent
 
 import (
+	"encoding/json"
 	"fleetgraph/ent/site"
+	"fleetgraph/fleet"
 	"fmt"
 	"strings"
 	"time"
@@ -26,6 +28,10 @@ type Site struct {
 	Name string `json:"name,omitempty"`
 	// Free text for people.
 	Description string `json:"description,omitempty"`
+	// How the hardware of the site's machines is held against SKUs.
+	BomValidation fleet.BomValidation `json:"bom_validation,omitempty"`
+	// How the site's machines are tested; values that are raised or ignored show as they take effect.
+	MachineValidation fleet.MachineValidation `json:"machine_validation,omitempty"`
 	// Number of the site's present edit; pass it as expectedRevision to refuse a lost update.
 	Revision int `json:"revision,omitempty"`
 	// When it was last edited.
@@ -42,21 +48,27 @@ type SiteEdges struct {
 	Skus []*Sku `json:"skus,omitempty"`
 	// Machines at this site.
 	Machines []*Machine `json:"machines,omitempty"`
+	// Machines that are expected at this site.
+	ExpectedMachines []*ExpectedMachine `json:"expected_machines,omitempty"`
+	// Allocations at this site.
+	Allocations []*Allocation `json:"allocations,omitempty"`
 	// Alerts that stand at this site.
 	HealthAlerts []*HealthAlert `json:"health_alerts,omitempty"`
 	// History of everything at this site.
 	Transitions []*Transition `json:"transitions,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [4]bool
+	loadedTypes [6]bool
 	// connections holds what was loaded of connections beside their rows, by the
 	// field and its arguments.
 	connections map[string]relay.Loaded
 
-	namedSkus         map[string][]*Sku
-	namedMachines     map[string][]*Machine
-	namedHealthAlerts map[string][]*HealthAlert
-	namedTransitions  map[string][]*Transition
+	namedSkus             map[string][]*Sku
+	namedMachines         map[string][]*Machine
+	namedExpectedMachines map[string][]*ExpectedMachine
+	namedAllocations      map[string][]*Allocation
+	namedHealthAlerts     map[string][]*HealthAlert
+	namedTransitions      map[string][]*Transition
 }
 
 // SkusOrErr returns the Skus value or an error if the edge
@@ -77,10 +89,28 @@ func (e SiteEdges) MachinesOrErr() ([]*Machine, error) {
 	return nil, &NotLoadedError{edge: "machines"}
 }
 
+// ExpectedMachinesOrErr returns the ExpectedMachines value or an error if the edge
+// was not loaded in eager-loading.
+func (e SiteEdges) ExpectedMachinesOrErr() ([]*ExpectedMachine, error) {
+	if e.loadedTypes[2] {
+		return e.ExpectedMachines, nil
+	}
+	return nil, &NotLoadedError{edge: "expected_machines"}
+}
+
+// AllocationsOrErr returns the Allocations value or an error if the edge
+// was not loaded in eager-loading.
+func (e SiteEdges) AllocationsOrErr() ([]*Allocation, error) {
+	if e.loadedTypes[3] {
+		return e.Allocations, nil
+	}
+	return nil, &NotLoadedError{edge: "allocations"}
+}
+
 // HealthAlertsOrErr returns the HealthAlerts value or an error if the edge
 // was not loaded in eager-loading.
 func (e SiteEdges) HealthAlertsOrErr() ([]*HealthAlert, error) {
-	if e.loadedTypes[2] {
+	if e.loadedTypes[4] {
 		return e.HealthAlerts, nil
 	}
 	return nil, &NotLoadedError{edge: "health_alerts"}
@@ -89,7 +119,7 @@ func (e SiteEdges) HealthAlertsOrErr() ([]*HealthAlert, error) {
 // TransitionsOrErr returns the Transitions value or an error if the edge
 // was not loaded in eager-loading.
 func (e SiteEdges) TransitionsOrErr() ([]*Transition, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[5] {
 		return e.Transitions, nil
 	}
 	return nil, &NotLoadedError{edge: "transitions"}
@@ -100,6 +130,8 @@ func (*Site) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case site.FieldBomValidation, site.FieldMachineValidation:
+			values[i] = new([]byte)
 		case site.FieldRevision:
 			values[i] = new(sql.NullInt64)
 		case site.FieldID, site.FieldName, site.FieldDescription:
@@ -145,6 +177,22 @@ func (_m *Site) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Description = value.String
 			}
+		case site.FieldBomValidation:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field bom_validation", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.BomValidation); err != nil {
+					return fmt.Errorf("unmarshal field bom_validation: %w", err)
+				}
+			}
+		case site.FieldMachineValidation:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field machine_validation", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.MachineValidation); err != nil {
+					return fmt.Errorf("unmarshal field machine_validation: %w", err)
+				}
+			}
 		case site.FieldRevision:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field revision", values[i])
@@ -178,6 +226,16 @@ func (_m *Site) QuerySkus() *SkuQuery {
 // QueryMachines queries the "machines" edge of the Site entity.
 func (_m *Site) QueryMachines() *MachineQuery {
 	return NewSiteClient(_m.config).QueryMachines(_m)
+}
+
+// QueryExpectedMachines queries the "expected_machines" edge of the Site entity.
+func (_m *Site) QueryExpectedMachines() *ExpectedMachineQuery {
+	return NewSiteClient(_m.config).QueryExpectedMachines(_m)
+}
+
+// QueryAllocations queries the "allocations" edge of the Site entity.
+func (_m *Site) QueryAllocations() *AllocationQuery {
+	return NewSiteClient(_m.config).QueryAllocations(_m)
 }
 
 // QueryHealthAlerts queries the "health_alerts" edge of the Site entity.
@@ -221,6 +279,12 @@ func (_m *Site) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("description=")
 	builder.WriteString(_m.Description)
+	builder.WriteString(", ")
+	builder.WriteString("bom_validation=")
+	builder.WriteString(fmt.Sprintf("%v", _m.BomValidation))
+	builder.WriteString(", ")
+	builder.WriteString("machine_validation=")
+	builder.WriteString(fmt.Sprintf("%v", _m.MachineValidation))
 	builder.WriteString(", ")
 	builder.WriteString("revision=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Revision))
@@ -276,6 +340,54 @@ func (_m *Site) appendNamedMachines(name string, edges ...*Machine) {
 		_m.Edges.namedMachines[name] = []*Machine{}
 	} else {
 		_m.Edges.namedMachines[name] = append(_m.Edges.namedMachines[name], edges...)
+	}
+}
+
+// NamedExpectedMachines returns the ExpectedMachines named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Site) NamedExpectedMachines(name string) ([]*ExpectedMachine, error) {
+	if _m.Edges.namedExpectedMachines == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedExpectedMachines[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Site) appendNamedExpectedMachines(name string, edges ...*ExpectedMachine) {
+	if _m.Edges.namedExpectedMachines == nil {
+		_m.Edges.namedExpectedMachines = make(map[string][]*ExpectedMachine)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedExpectedMachines[name] = []*ExpectedMachine{}
+	} else {
+		_m.Edges.namedExpectedMachines[name] = append(_m.Edges.namedExpectedMachines[name], edges...)
+	}
+}
+
+// NamedAllocations returns the Allocations named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Site) NamedAllocations(name string) ([]*Allocation, error) {
+	if _m.Edges.namedAllocations == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedAllocations[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Site) appendNamedAllocations(name string, edges ...*Allocation) {
+	if _m.Edges.namedAllocations == nil {
+		_m.Edges.namedAllocations = make(map[string][]*Allocation)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedAllocations[name] = []*Allocation{}
+	} else {
+		_m.Edges.namedAllocations[name] = append(_m.Edges.namedAllocations[name], edges...)
 	}
 }
 

@@ -5,11 +5,14 @@ package ent
 import (
 	"context"
 	"errors"
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/fleet"
 	"fmt"
 	"time"
 
@@ -57,6 +60,34 @@ func (_c *SiteCreate) SetDescription(v string) *SiteCreate {
 func (_c *SiteCreate) SetNillableDescription(v *string) *SiteCreate {
 	if v != nil {
 		_c.SetDescription(*v)
+	}
+	return _c
+}
+
+// SetBomValidation sets the "bom_validation" field.
+func (_c *SiteCreate) SetBomValidation(v fleet.BomValidation) *SiteCreate {
+	_c.mutation.SetBomValidation(v)
+	return _c
+}
+
+// SetNillableBomValidation sets the "bom_validation" field if the given value is not nil.
+func (_c *SiteCreate) SetNillableBomValidation(v *fleet.BomValidation) *SiteCreate {
+	if v != nil {
+		_c.SetBomValidation(*v)
+	}
+	return _c
+}
+
+// SetMachineValidation sets the "machine_validation" field.
+func (_c *SiteCreate) SetMachineValidation(v fleet.MachineValidation) *SiteCreate {
+	_c.mutation.SetMachineValidation(v)
+	return _c
+}
+
+// SetNillableMachineValidation sets the "machine_validation" field if the given value is not nil.
+func (_c *SiteCreate) SetNillableMachineValidation(v *fleet.MachineValidation) *SiteCreate {
+	if v != nil {
+		_c.SetMachineValidation(*v)
 	}
 	return _c
 }
@@ -133,6 +164,36 @@ func (_c *SiteCreate) AddMachines(v ...*Machine) *SiteCreate {
 	return _c.AddMachineIDs(ids...)
 }
 
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (_c *SiteCreate) AddExpectedMachineIDs(ids ...string) *SiteCreate {
+	_c.mutation.AddExpectedMachineIDs(ids...)
+	return _c
+}
+
+// AddExpectedMachines adds the "expected_machines" edges to the ExpectedMachine entity.
+func (_c *SiteCreate) AddExpectedMachines(v ...*ExpectedMachine) *SiteCreate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddExpectedMachineIDs(ids...)
+}
+
+// AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
+func (_c *SiteCreate) AddAllocationIDs(ids ...string) *SiteCreate {
+	_c.mutation.AddAllocationIDs(ids...)
+	return _c
+}
+
+// AddAllocations adds the "allocations" edges to the Allocation entity.
+func (_c *SiteCreate) AddAllocations(v ...*Allocation) *SiteCreate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddAllocationIDs(ids...)
+}
+
 // AddHealthAlertIDs adds the "health_alerts" edge to the HealthAlert entity by IDs.
 func (_c *SiteCreate) AddHealthAlertIDs(ids ...string) *SiteCreate {
 	_c.mutation.AddHealthAlertIDs(ids...)
@@ -206,6 +267,14 @@ func (_c *SiteCreate) defaults() {
 		v := site.DefaultDescription
 		_c.mutation.SetDescription(v)
 	}
+	if _, ok := _c.mutation.BomValidation(); !ok {
+		v := site.DefaultBomValidation()
+		_c.mutation.SetBomValidation(v)
+	}
+	if _, ok := _c.mutation.MachineValidation(); !ok {
+		v := site.DefaultMachineValidation()
+		_c.mutation.SetMachineValidation(v)
+	}
 	if _, ok := _c.mutation.Revision(); !ok {
 		v := site.DefaultRevision
 		_c.mutation.SetRevision(v)
@@ -235,6 +304,12 @@ func (_c *SiteCreate) check() error {
 	}
 	if _, ok := _c.mutation.Description(); !ok {
 		return &ValidationError{Name: "description", err: errors.New(`ent: missing required field "Site.description"`)}
+	}
+	if _, ok := _c.mutation.BomValidation(); !ok {
+		return &ValidationError{Name: "bom_validation", err: errors.New(`ent: missing required field "Site.bom_validation"`)}
+	}
+	if _, ok := _c.mutation.MachineValidation(); !ok {
+		return &ValidationError{Name: "machine_validation", err: errors.New(`ent: missing required field "Site.machine_validation"`)}
 	}
 	if _, ok := _c.mutation.Revision(); !ok {
 		return &ValidationError{Name: "revision", err: errors.New(`ent: missing required field "Site.revision"`)}
@@ -295,6 +370,14 @@ func (_c *SiteCreate) createSpec() (*Site, *sqlgraph.CreateSpec) {
 		_spec.SetField(site.FieldDescription, field.TypeString, value)
 		_node.Description = value
 	}
+	if value, ok := _c.mutation.BomValidation(); ok {
+		_spec.SetField(site.FieldBomValidation, field.TypeJSON, value)
+		_node.BomValidation = value
+	}
+	if value, ok := _c.mutation.MachineValidation(); ok {
+		_spec.SetField(site.FieldMachineValidation, field.TypeJSON, value)
+		_node.MachineValidation = value
+	}
 	if value, ok := _c.mutation.Revision(); ok {
 		_spec.SetField(site.FieldRevision, field.TypeInt, value)
 		_node.Revision = value
@@ -328,6 +411,38 @@ func (_c *SiteCreate) createSpec() (*Site, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(machine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ExpectedMachinesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ExpectedMachinesTable,
+			Columns: []string{site.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.AllocationsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.AllocationsTable,
+			Columns: []string{site.AllocationsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {
@@ -443,6 +558,30 @@ func (u *SiteUpsert) UpdateDescription() *SiteUpsert {
 	return u
 }
 
+// SetBomValidation sets the "bom_validation" field.
+func (u *SiteUpsert) SetBomValidation(v fleet.BomValidation) *SiteUpsert {
+	u.Set(site.FieldBomValidation, v)
+	return u
+}
+
+// UpdateBomValidation sets the "bom_validation" field to the value that was provided on create.
+func (u *SiteUpsert) UpdateBomValidation() *SiteUpsert {
+	u.SetExcluded(site.FieldBomValidation)
+	return u
+}
+
+// SetMachineValidation sets the "machine_validation" field.
+func (u *SiteUpsert) SetMachineValidation(v fleet.MachineValidation) *SiteUpsert {
+	u.Set(site.FieldMachineValidation, v)
+	return u
+}
+
+// UpdateMachineValidation sets the "machine_validation" field to the value that was provided on create.
+func (u *SiteUpsert) UpdateMachineValidation() *SiteUpsert {
+	u.SetExcluded(site.FieldMachineValidation)
+	return u
+}
+
 // SetRevision sets the "revision" field.
 func (u *SiteUpsert) SetRevision(v int) *SiteUpsert {
 	u.Set(site.FieldRevision, v)
@@ -549,6 +688,34 @@ func (u *SiteUpsertOne) SetDescription(v string) *SiteUpsertOne {
 func (u *SiteUpsertOne) UpdateDescription() *SiteUpsertOne {
 	return u.Update(func(s *SiteUpsert) {
 		s.UpdateDescription()
+	})
+}
+
+// SetBomValidation sets the "bom_validation" field.
+func (u *SiteUpsertOne) SetBomValidation(v fleet.BomValidation) *SiteUpsertOne {
+	return u.Update(func(s *SiteUpsert) {
+		s.SetBomValidation(v)
+	})
+}
+
+// UpdateBomValidation sets the "bom_validation" field to the value that was provided on create.
+func (u *SiteUpsertOne) UpdateBomValidation() *SiteUpsertOne {
+	return u.Update(func(s *SiteUpsert) {
+		s.UpdateBomValidation()
+	})
+}
+
+// SetMachineValidation sets the "machine_validation" field.
+func (u *SiteUpsertOne) SetMachineValidation(v fleet.MachineValidation) *SiteUpsertOne {
+	return u.Update(func(s *SiteUpsert) {
+		s.SetMachineValidation(v)
+	})
+}
+
+// UpdateMachineValidation sets the "machine_validation" field to the value that was provided on create.
+func (u *SiteUpsertOne) UpdateMachineValidation() *SiteUpsertOne {
+	return u.Update(func(s *SiteUpsert) {
+		s.UpdateMachineValidation()
 	})
 }
 
@@ -830,6 +997,34 @@ func (u *SiteUpsertBulk) SetDescription(v string) *SiteUpsertBulk {
 func (u *SiteUpsertBulk) UpdateDescription() *SiteUpsertBulk {
 	return u.Update(func(s *SiteUpsert) {
 		s.UpdateDescription()
+	})
+}
+
+// SetBomValidation sets the "bom_validation" field.
+func (u *SiteUpsertBulk) SetBomValidation(v fleet.BomValidation) *SiteUpsertBulk {
+	return u.Update(func(s *SiteUpsert) {
+		s.SetBomValidation(v)
+	})
+}
+
+// UpdateBomValidation sets the "bom_validation" field to the value that was provided on create.
+func (u *SiteUpsertBulk) UpdateBomValidation() *SiteUpsertBulk {
+	return u.Update(func(s *SiteUpsert) {
+		s.UpdateBomValidation()
+	})
+}
+
+// SetMachineValidation sets the "machine_validation" field.
+func (u *SiteUpsertBulk) SetMachineValidation(v fleet.MachineValidation) *SiteUpsertBulk {
+	return u.Update(func(s *SiteUpsert) {
+		s.SetMachineValidation(v)
+	})
+}
+
+// UpdateMachineValidation sets the "machine_validation" field to the value that was provided on create.
+func (u *SiteUpsertBulk) UpdateMachineValidation() *SiteUpsertBulk {
+	return u.Update(func(s *SiteUpsert) {
+		s.UpdateMachineValidation()
 	})
 }
 

@@ -5,6 +5,8 @@ package ent
 import (
 	"context"
 	"database/sql/driver"
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
@@ -24,20 +26,24 @@ import (
 // SiteQuery is the builder for querying Site entities.
 type SiteQuery struct {
 	config
-	ctx                   *QueryContext
-	order                 []site.OrderOption
-	inters                []Interceptor
-	predicates            []predicate.Site
-	withSkus              *SkuQuery
-	withMachines          *MachineQuery
-	withHealthAlerts      *HealthAlertQuery
-	withTransitions       *TransitionQuery
-	loadTotal             []func(context.Context, []*Site) error
-	modifiers             []func(*sql.Selector)
-	withNamedSkus         map[string]*SkuQuery
-	withNamedMachines     map[string]*MachineQuery
-	withNamedHealthAlerts map[string]*HealthAlertQuery
-	withNamedTransitions  map[string]*TransitionQuery
+	ctx                       *QueryContext
+	order                     []site.OrderOption
+	inters                    []Interceptor
+	predicates                []predicate.Site
+	withSkus                  *SkuQuery
+	withMachines              *MachineQuery
+	withExpectedMachines      *ExpectedMachineQuery
+	withAllocations           *AllocationQuery
+	withHealthAlerts          *HealthAlertQuery
+	withTransitions           *TransitionQuery
+	loadTotal                 []func(context.Context, []*Site) error
+	modifiers                 []func(*sql.Selector)
+	withNamedSkus             map[string]*SkuQuery
+	withNamedMachines         map[string]*MachineQuery
+	withNamedExpectedMachines map[string]*ExpectedMachineQuery
+	withNamedAllocations      map[string]*AllocationQuery
+	withNamedHealthAlerts     map[string]*HealthAlertQuery
+	withNamedTransitions      map[string]*TransitionQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -111,6 +117,50 @@ func (_q *SiteQuery) QueryMachines() *MachineQuery {
 			sqlgraph.From(site.Table, site.FieldID, selector),
 			sqlgraph.To(machine.Table, machine.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, site.MachinesTable, site.MachinesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryExpectedMachines chains the current query on the "expected_machines" edge.
+func (_q *SiteQuery) QueryExpectedMachines() *ExpectedMachineQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, selector),
+			sqlgraph.To(expectedmachine.Table, expectedmachine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.ExpectedMachinesTable, site.ExpectedMachinesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryAllocations chains the current query on the "allocations" edge.
+func (_q *SiteQuery) QueryAllocations() *AllocationQuery {
+	query := (&AllocationClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, selector),
+			sqlgraph.To(allocation.Table, allocation.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.AllocationsTable, site.AllocationsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -349,15 +399,17 @@ func (_q *SiteQuery) Clone() *SiteQuery {
 		return nil
 	}
 	return &SiteQuery{
-		config:           _q.config,
-		ctx:              _q.ctx.Clone(),
-		order:            append([]site.OrderOption{}, _q.order...),
-		inters:           append([]Interceptor{}, _q.inters...),
-		predicates:       append([]predicate.Site{}, _q.predicates...),
-		withSkus:         _q.withSkus.Clone(),
-		withMachines:     _q.withMachines.Clone(),
-		withHealthAlerts: _q.withHealthAlerts.Clone(),
-		withTransitions:  _q.withTransitions.Clone(),
+		config:               _q.config,
+		ctx:                  _q.ctx.Clone(),
+		order:                append([]site.OrderOption{}, _q.order...),
+		inters:               append([]Interceptor{}, _q.inters...),
+		predicates:           append([]predicate.Site{}, _q.predicates...),
+		withSkus:             _q.withSkus.Clone(),
+		withMachines:         _q.withMachines.Clone(),
+		withExpectedMachines: _q.withExpectedMachines.Clone(),
+		withAllocations:      _q.withAllocations.Clone(),
+		withHealthAlerts:     _q.withHealthAlerts.Clone(),
+		withTransitions:      _q.withTransitions.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -384,6 +436,28 @@ func (_q *SiteQuery) WithMachines(opts ...func(*MachineQuery)) *SiteQuery {
 		opt(query)
 	}
 	_q.withMachines = query
+	return _q
+}
+
+// WithExpectedMachines tells the query-builder to eager-load the nodes that are connected to
+// the "expected_machines" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithExpectedMachines(opts ...func(*ExpectedMachineQuery)) *SiteQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withExpectedMachines = query
+	return _q
+}
+
+// WithAllocations tells the query-builder to eager-load the nodes that are connected to
+// the "allocations" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithAllocations(opts ...func(*AllocationQuery)) *SiteQuery {
+	query := (&AllocationClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withAllocations = query
 	return _q
 }
 
@@ -487,9 +561,11 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 	var (
 		nodes       = []*Site{}
 		_spec       = _q.querySpec()
-		loadedTypes = [4]bool{
+		loadedTypes = [6]bool{
 			_q.withSkus != nil,
 			_q.withMachines != nil,
+			_q.withExpectedMachines != nil,
+			_q.withAllocations != nil,
 			_q.withHealthAlerts != nil,
 			_q.withTransitions != nil,
 		}
@@ -529,6 +605,20 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 			return nil, err
 		}
 	}
+	if query := _q.withExpectedMachines; query != nil {
+		if err := _q.loadExpectedMachines(ctx, query, nodes,
+			func(n *Site) { n.Edges.ExpectedMachines = []*ExpectedMachine{} },
+			func(n *Site, e *ExpectedMachine) { n.Edges.ExpectedMachines = append(n.Edges.ExpectedMachines, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withAllocations; query != nil {
+		if err := _q.loadAllocations(ctx, query, nodes,
+			func(n *Site) { n.Edges.Allocations = []*Allocation{} },
+			func(n *Site, e *Allocation) { n.Edges.Allocations = append(n.Edges.Allocations, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withHealthAlerts; query != nil {
 		if err := _q.loadHealthAlerts(ctx, query, nodes,
 			func(n *Site) { n.Edges.HealthAlerts = []*HealthAlert{} },
@@ -554,6 +644,20 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 		if err := _q.loadMachines(ctx, query, nodes,
 			func(n *Site) { n.appendNamedMachines(name) },
 			func(n *Site, e *Machine) { n.appendNamedMachines(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedExpectedMachines {
+		if err := _q.loadExpectedMachines(ctx, query, nodes,
+			func(n *Site) { n.appendNamedExpectedMachines(name) },
+			func(n *Site, e *ExpectedMachine) { n.appendNamedExpectedMachines(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedAllocations {
+		if err := _q.loadAllocations(ctx, query, nodes,
+			func(n *Site) { n.appendNamedAllocations(name) },
+			func(n *Site, e *Allocation) { n.appendNamedAllocations(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -624,6 +728,66 @@ func (_q *SiteQuery) loadMachines(ctx context.Context, query *MachineQuery, node
 	}
 	query.Where(predicate.Machine(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(site.MachinesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SiteID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "site_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SiteQuery) loadExpectedMachines(ctx context.Context, query *ExpectedMachineQuery, nodes []*Site, init func(*Site), assign func(*Site, *ExpectedMachine)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Site)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(expectedmachine.FieldSiteID)
+	}
+	query.Where(predicate.ExpectedMachine(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.ExpectedMachinesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SiteID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "site_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SiteQuery) loadAllocations(ctx context.Context, query *AllocationQuery, nodes []*Site, init func(*Site), assign func(*Site, *Allocation)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Site)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(allocation.FieldSiteID)
+	}
+	query.Where(predicate.Allocation(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.AllocationsColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -847,6 +1011,34 @@ func (_q *SiteQuery) WithNamedMachines(name string, opts ...func(*MachineQuery))
 		_q.withNamedMachines = make(map[string]*MachineQuery)
 	}
 	_q.withNamedMachines[name] = query
+	return _q
+}
+
+// WithNamedExpectedMachines tells the query-builder to eager-load the nodes that are connected to the "expected_machines"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithNamedExpectedMachines(name string, opts ...func(*ExpectedMachineQuery)) *SiteQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedExpectedMachines == nil {
+		_q.withNamedExpectedMachines = make(map[string]*ExpectedMachineQuery)
+	}
+	_q.withNamedExpectedMachines[name] = query
+	return _q
+}
+
+// WithNamedAllocations tells the query-builder to eager-load the nodes that are connected to the "allocations"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithNamedAllocations(name string, opts ...func(*AllocationQuery)) *SiteQuery {
+	query := (&AllocationClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedAllocations == nil {
+		_q.withNamedAllocations = make(map[string]*AllocationQuery)
+	}
+	_q.withNamedAllocations[name] = query
 	return _q
 }
 

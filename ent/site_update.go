@@ -5,12 +5,15 @@ package ent
 import (
 	"context"
 	"errors"
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/fleet"
 	"fmt"
 	"time"
 
@@ -57,6 +60,34 @@ func (_u *SiteUpdate) SetDescription(v string) *SiteUpdate {
 func (_u *SiteUpdate) SetNillableDescription(v *string) *SiteUpdate {
 	if v != nil {
 		_u.SetDescription(*v)
+	}
+	return _u
+}
+
+// SetBomValidation sets the "bom_validation" field.
+func (_u *SiteUpdate) SetBomValidation(v fleet.BomValidation) *SiteUpdate {
+	_u.mutation.SetBomValidation(v)
+	return _u
+}
+
+// SetNillableBomValidation sets the "bom_validation" field if the given value is not nil.
+func (_u *SiteUpdate) SetNillableBomValidation(v *fleet.BomValidation) *SiteUpdate {
+	if v != nil {
+		_u.SetBomValidation(*v)
+	}
+	return _u
+}
+
+// SetMachineValidation sets the "machine_validation" field.
+func (_u *SiteUpdate) SetMachineValidation(v fleet.MachineValidation) *SiteUpdate {
+	_u.mutation.SetMachineValidation(v)
+	return _u
+}
+
+// SetNillableMachineValidation sets the "machine_validation" field if the given value is not nil.
+func (_u *SiteUpdate) SetNillableMachineValidation(v *fleet.MachineValidation) *SiteUpdate {
+	if v != nil {
+		_u.SetMachineValidation(*v)
 	}
 	return _u
 }
@@ -124,6 +155,36 @@ func (_u *SiteUpdate) AddMachines(v ...*Machine) *SiteUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.AddMachineIDs(ids...)
+}
+
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (_u *SiteUpdate) AddExpectedMachineIDs(ids ...string) *SiteUpdate {
+	_u.mutation.AddExpectedMachineIDs(ids...)
+	return _u
+}
+
+// AddExpectedMachines adds the "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SiteUpdate) AddExpectedMachines(v ...*ExpectedMachine) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddExpectedMachineIDs(ids...)
+}
+
+// AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
+func (_u *SiteUpdate) AddAllocationIDs(ids ...string) *SiteUpdate {
+	_u.mutation.AddAllocationIDs(ids...)
+	return _u
+}
+
+// AddAllocations adds the "allocations" edges to the Allocation entity.
+func (_u *SiteUpdate) AddAllocations(v ...*Allocation) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAllocationIDs(ids...)
 }
 
 // AddHealthAlertIDs adds the "health_alerts" edge to the HealthAlert entity by IDs.
@@ -201,6 +262,48 @@ func (_u *SiteUpdate) RemoveMachines(v ...*Machine) *SiteUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMachineIDs(ids...)
+}
+
+// ClearExpectedMachines clears all "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SiteUpdate) ClearExpectedMachines() *SiteUpdate {
+	_u.mutation.ClearExpectedMachines()
+	return _u
+}
+
+// RemoveExpectedMachineIDs removes the "expected_machines" edge to ExpectedMachine entities by IDs.
+func (_u *SiteUpdate) RemoveExpectedMachineIDs(ids ...string) *SiteUpdate {
+	_u.mutation.RemoveExpectedMachineIDs(ids...)
+	return _u
+}
+
+// RemoveExpectedMachines removes "expected_machines" edges to ExpectedMachine entities.
+func (_u *SiteUpdate) RemoveExpectedMachines(v ...*ExpectedMachine) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveExpectedMachineIDs(ids...)
+}
+
+// ClearAllocations clears all "allocations" edges to the Allocation entity.
+func (_u *SiteUpdate) ClearAllocations() *SiteUpdate {
+	_u.mutation.ClearAllocations()
+	return _u
+}
+
+// RemoveAllocationIDs removes the "allocations" edge to Allocation entities by IDs.
+func (_u *SiteUpdate) RemoveAllocationIDs(ids ...string) *SiteUpdate {
+	_u.mutation.RemoveAllocationIDs(ids...)
+	return _u
+}
+
+// RemoveAllocations removes "allocations" edges to Allocation entities.
+func (_u *SiteUpdate) RemoveAllocations(v ...*Allocation) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAllocationIDs(ids...)
 }
 
 // ClearHealthAlerts clears all "health_alerts" edges to the HealthAlert entity.
@@ -306,6 +409,12 @@ func (_u *SiteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Description(); ok {
 		_spec.SetField(site.FieldDescription, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.BomValidation(); ok {
+		_spec.SetField(site.FieldBomValidation, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.MachineValidation(); ok {
+		_spec.SetField(site.FieldMachineValidation, field.TypeJSON, value)
+	}
 	if value, ok := _u.mutation.Revision(); ok {
 		_spec.SetField(site.FieldRevision, field.TypeInt, value)
 	}
@@ -398,6 +507,96 @@ func (_u *SiteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(machine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ExpectedMachinesTable,
+			Columns: []string{site.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedExpectedMachinesIDs(); len(nodes) > 0 && !_u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ExpectedMachinesTable,
+			Columns: []string{site.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExpectedMachinesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ExpectedMachinesTable,
+			Columns: []string{site.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AllocationsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.AllocationsTable,
+			Columns: []string{site.AllocationsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAllocationsIDs(); len(nodes) > 0 && !_u.mutation.AllocationsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.AllocationsTable,
+			Columns: []string{site.AllocationsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AllocationsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.AllocationsTable,
+			Columns: []string{site.AllocationsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {
@@ -545,6 +744,34 @@ func (_u *SiteUpdateOne) SetNillableDescription(v *string) *SiteUpdateOne {
 	return _u
 }
 
+// SetBomValidation sets the "bom_validation" field.
+func (_u *SiteUpdateOne) SetBomValidation(v fleet.BomValidation) *SiteUpdateOne {
+	_u.mutation.SetBomValidation(v)
+	return _u
+}
+
+// SetNillableBomValidation sets the "bom_validation" field if the given value is not nil.
+func (_u *SiteUpdateOne) SetNillableBomValidation(v *fleet.BomValidation) *SiteUpdateOne {
+	if v != nil {
+		_u.SetBomValidation(*v)
+	}
+	return _u
+}
+
+// SetMachineValidation sets the "machine_validation" field.
+func (_u *SiteUpdateOne) SetMachineValidation(v fleet.MachineValidation) *SiteUpdateOne {
+	_u.mutation.SetMachineValidation(v)
+	return _u
+}
+
+// SetNillableMachineValidation sets the "machine_validation" field if the given value is not nil.
+func (_u *SiteUpdateOne) SetNillableMachineValidation(v *fleet.MachineValidation) *SiteUpdateOne {
+	if v != nil {
+		_u.SetMachineValidation(*v)
+	}
+	return _u
+}
+
 // SetRevision sets the "revision" field.
 func (_u *SiteUpdateOne) SetRevision(v int) *SiteUpdateOne {
 	_u.mutation.ResetRevision()
@@ -608,6 +835,36 @@ func (_u *SiteUpdateOne) AddMachines(v ...*Machine) *SiteUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.AddMachineIDs(ids...)
+}
+
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (_u *SiteUpdateOne) AddExpectedMachineIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.AddExpectedMachineIDs(ids...)
+	return _u
+}
+
+// AddExpectedMachines adds the "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SiteUpdateOne) AddExpectedMachines(v ...*ExpectedMachine) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddExpectedMachineIDs(ids...)
+}
+
+// AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
+func (_u *SiteUpdateOne) AddAllocationIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.AddAllocationIDs(ids...)
+	return _u
+}
+
+// AddAllocations adds the "allocations" edges to the Allocation entity.
+func (_u *SiteUpdateOne) AddAllocations(v ...*Allocation) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAllocationIDs(ids...)
 }
 
 // AddHealthAlertIDs adds the "health_alerts" edge to the HealthAlert entity by IDs.
@@ -685,6 +942,48 @@ func (_u *SiteUpdateOne) RemoveMachines(v ...*Machine) *SiteUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMachineIDs(ids...)
+}
+
+// ClearExpectedMachines clears all "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SiteUpdateOne) ClearExpectedMachines() *SiteUpdateOne {
+	_u.mutation.ClearExpectedMachines()
+	return _u
+}
+
+// RemoveExpectedMachineIDs removes the "expected_machines" edge to ExpectedMachine entities by IDs.
+func (_u *SiteUpdateOne) RemoveExpectedMachineIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.RemoveExpectedMachineIDs(ids...)
+	return _u
+}
+
+// RemoveExpectedMachines removes "expected_machines" edges to ExpectedMachine entities.
+func (_u *SiteUpdateOne) RemoveExpectedMachines(v ...*ExpectedMachine) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveExpectedMachineIDs(ids...)
+}
+
+// ClearAllocations clears all "allocations" edges to the Allocation entity.
+func (_u *SiteUpdateOne) ClearAllocations() *SiteUpdateOne {
+	_u.mutation.ClearAllocations()
+	return _u
+}
+
+// RemoveAllocationIDs removes the "allocations" edge to Allocation entities by IDs.
+func (_u *SiteUpdateOne) RemoveAllocationIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.RemoveAllocationIDs(ids...)
+	return _u
+}
+
+// RemoveAllocations removes "allocations" edges to Allocation entities.
+func (_u *SiteUpdateOne) RemoveAllocations(v ...*Allocation) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAllocationIDs(ids...)
 }
 
 // ClearHealthAlerts clears all "health_alerts" edges to the HealthAlert entity.
@@ -820,6 +1119,12 @@ func (_u *SiteUpdateOne) sqlSave(ctx context.Context) (_node *Site, err error) {
 	if value, ok := _u.mutation.Description(); ok {
 		_spec.SetField(site.FieldDescription, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.BomValidation(); ok {
+		_spec.SetField(site.FieldBomValidation, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.MachineValidation(); ok {
+		_spec.SetField(site.FieldMachineValidation, field.TypeJSON, value)
+	}
 	if value, ok := _u.mutation.Revision(); ok {
 		_spec.SetField(site.FieldRevision, field.TypeInt, value)
 	}
@@ -912,6 +1217,96 @@ func (_u *SiteUpdateOne) sqlSave(ctx context.Context) (_node *Site, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(machine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ExpectedMachinesTable,
+			Columns: []string{site.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedExpectedMachinesIDs(); len(nodes) > 0 && !_u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ExpectedMachinesTable,
+			Columns: []string{site.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExpectedMachinesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ExpectedMachinesTable,
+			Columns: []string{site.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AllocationsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.AllocationsTable,
+			Columns: []string{site.AllocationsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAllocationsIDs(); len(nodes) > 0 && !_u.mutation.AllocationsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.AllocationsTable,
+			Columns: []string{site.AllocationsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AllocationsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.AllocationsTable,
+			Columns: []string{site.AllocationsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

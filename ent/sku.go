@@ -55,16 +55,19 @@ type SkuEdges struct {
 	Site *Site `json:"site,omitempty"`
 	// Machines that the SKU is assigned to.
 	Machines []*Machine `json:"machines,omitempty"`
+	// Expected machines that name the SKU.
+	ExpectedMachines []*ExpectedMachine `json:"expected_machines,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [3]bool
 	// connections holds what was loaded of connections beside their rows, by the
 	// field and its arguments.
 	connections map[string]relay.Loaded
 	// counts holds the counting fields that were loaded.
 	counts map[string]int
 
-	namedMachines map[string][]*Machine
+	namedMachines         map[string][]*Machine
+	namedExpectedMachines map[string][]*ExpectedMachine
 }
 
 // SiteOrErr returns the Site value or an error if the edge
@@ -85,6 +88,15 @@ func (e SkuEdges) MachinesOrErr() ([]*Machine, error) {
 		return e.Machines, nil
 	}
 	return nil, &NotLoadedError{edge: "machines"}
+}
+
+// ExpectedMachinesOrErr returns the ExpectedMachines value or an error if the edge
+// was not loaded in eager-loading.
+func (e SkuEdges) ExpectedMachinesOrErr() ([]*ExpectedMachine, error) {
+	if e.loadedTypes[2] {
+		return e.ExpectedMachines, nil
+	}
+	return nil, &NotLoadedError{edge: "expected_machines"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -207,6 +219,11 @@ func (_m *Sku) QueryMachines() *MachineQuery {
 	return NewSkuClient(_m.config).QueryMachines(_m)
 }
 
+// QueryExpectedMachines queries the "expected_machines" edge of the Sku entity.
+func (_m *Sku) QueryExpectedMachines() *ExpectedMachineQuery {
+	return NewSkuClient(_m.config).QueryExpectedMachines(_m)
+}
+
 // Update returns a builder for updating this Sku.
 // Note that you need to call Sku.Unwrap() before calling this method if this Sku
 // was returned from a transaction, and the transaction was committed or rolled back.
@@ -286,6 +303,30 @@ func (_m *Sku) appendNamedMachines(name string, edges ...*Machine) {
 		_m.Edges.namedMachines[name] = []*Machine{}
 	} else {
 		_m.Edges.namedMachines[name] = append(_m.Edges.namedMachines[name], edges...)
+	}
+}
+
+// NamedExpectedMachines returns the ExpectedMachines named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Sku) NamedExpectedMachines(name string) ([]*ExpectedMachine, error) {
+	if _m.Edges.namedExpectedMachines == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedExpectedMachines[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Sku) appendNamedExpectedMachines(name string, edges ...*ExpectedMachine) {
+	if _m.Edges.namedExpectedMachines == nil {
+		_m.Edges.namedExpectedMachines = make(map[string][]*ExpectedMachine)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedExpectedMachines[name] = []*ExpectedMachine{}
+	} else {
+		_m.Edges.namedExpectedMachines[name] = append(_m.Edges.namedExpectedMachines[name], edges...)
 	}
 }
 

@@ -5,6 +5,7 @@ package ent
 import (
 	"context"
 	"errors"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
@@ -158,6 +159,21 @@ func (_c *SkuCreate) AddMachines(v ...*Machine) *SkuCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddMachineIDs(ids...)
+}
+
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (_c *SkuCreate) AddExpectedMachineIDs(ids ...string) *SkuCreate {
+	_c.mutation.AddExpectedMachineIDs(ids...)
+	return _c
+}
+
+// AddExpectedMachines adds the "expected_machines" edges to the ExpectedMachine entity.
+func (_c *SkuCreate) AddExpectedMachines(v ...*ExpectedMachine) *SkuCreate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddExpectedMachineIDs(ids...)
 }
 
 // Mutation returns the SkuMutation object of the builder.
@@ -362,6 +378,22 @@ func (_c *SkuCreate) createSpec() (*Sku, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(machine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ExpectedMachinesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   sku.ExpectedMachinesTable,
+			Columns: []string{sku.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

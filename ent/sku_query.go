@@ -5,6 +5,7 @@ package ent
 import (
 	"context"
 	"database/sql/driver"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/site"
@@ -22,15 +23,17 @@ import (
 // SkuQuery is the builder for querying Sku entities.
 type SkuQuery struct {
 	config
-	ctx               *QueryContext
-	order             []sku.OrderOption
-	inters            []Interceptor
-	predicates        []predicate.Sku
-	withSite          *SiteQuery
-	withMachines      *MachineQuery
-	loadTotal         []func(context.Context, []*Sku) error
-	modifiers         []func(*sql.Selector)
-	withNamedMachines map[string]*MachineQuery
+	ctx                       *QueryContext
+	order                     []sku.OrderOption
+	inters                    []Interceptor
+	predicates                []predicate.Sku
+	withSite                  *SiteQuery
+	withMachines              *MachineQuery
+	withExpectedMachines      *ExpectedMachineQuery
+	loadTotal                 []func(context.Context, []*Sku) error
+	modifiers                 []func(*sql.Selector)
+	withNamedMachines         map[string]*MachineQuery
+	withNamedExpectedMachines map[string]*ExpectedMachineQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -104,6 +107,28 @@ func (_q *SkuQuery) QueryMachines() *MachineQuery {
 			sqlgraph.From(sku.Table, sku.FieldID, selector),
 			sqlgraph.To(machine.Table, machine.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, sku.MachinesTable, sku.MachinesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryExpectedMachines chains the current query on the "expected_machines" edge.
+func (_q *SkuQuery) QueryExpectedMachines() *ExpectedMachineQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(sku.Table, sku.FieldID, selector),
+			sqlgraph.To(expectedmachine.Table, expectedmachine.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, sku.ExpectedMachinesTable, sku.ExpectedMachinesColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -298,13 +323,14 @@ func (_q *SkuQuery) Clone() *SkuQuery {
 		return nil
 	}
 	return &SkuQuery{
-		config:       _q.config,
-		ctx:          _q.ctx.Clone(),
-		order:        append([]sku.OrderOption{}, _q.order...),
-		inters:       append([]Interceptor{}, _q.inters...),
-		predicates:   append([]predicate.Sku{}, _q.predicates...),
-		withSite:     _q.withSite.Clone(),
-		withMachines: _q.withMachines.Clone(),
+		config:               _q.config,
+		ctx:                  _q.ctx.Clone(),
+		order:                append([]sku.OrderOption{}, _q.order...),
+		inters:               append([]Interceptor{}, _q.inters...),
+		predicates:           append([]predicate.Sku{}, _q.predicates...),
+		withSite:             _q.withSite.Clone(),
+		withMachines:         _q.withMachines.Clone(),
+		withExpectedMachines: _q.withExpectedMachines.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -331,6 +357,17 @@ func (_q *SkuQuery) WithMachines(opts ...func(*MachineQuery)) *SkuQuery {
 		opt(query)
 	}
 	_q.withMachines = query
+	return _q
+}
+
+// WithExpectedMachines tells the query-builder to eager-load the nodes that are connected to
+// the "expected_machines" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SkuQuery) WithExpectedMachines(opts ...func(*ExpectedMachineQuery)) *SkuQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withExpectedMachines = query
 	return _q
 }
 
@@ -412,9 +449,10 @@ func (_q *SkuQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sku, err
 	var (
 		nodes       = []*Sku{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [3]bool{
 			_q.withSite != nil,
 			_q.withMachines != nil,
+			_q.withExpectedMachines != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -451,10 +489,24 @@ func (_q *SkuQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Sku, err
 			return nil, err
 		}
 	}
+	if query := _q.withExpectedMachines; query != nil {
+		if err := _q.loadExpectedMachines(ctx, query, nodes,
+			func(n *Sku) { n.Edges.ExpectedMachines = []*ExpectedMachine{} },
+			func(n *Sku, e *ExpectedMachine) { n.Edges.ExpectedMachines = append(n.Edges.ExpectedMachines, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for name, query := range _q.withNamedMachines {
 		if err := _q.loadMachines(ctx, query, nodes,
 			func(n *Sku) { n.appendNamedMachines(name) },
 			func(n *Sku, e *Machine) { n.appendNamedMachines(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedExpectedMachines {
+		if err := _q.loadExpectedMachines(ctx, query, nodes,
+			func(n *Sku) { n.appendNamedExpectedMachines(name) },
+			func(n *Sku, e *ExpectedMachine) { n.appendNamedExpectedMachines(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -510,6 +562,39 @@ func (_q *SkuQuery) loadMachines(ctx context.Context, query *MachineQuery, nodes
 	}
 	query.Where(predicate.Machine(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(sku.MachinesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SkuID
+		if fk == nil {
+			return fmt.Errorf(`foreign-key "sku_id" is nil for node %v`, n.ID)
+		}
+		node, ok := nodeids[*fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "sku_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SkuQuery) loadExpectedMachines(ctx context.Context, query *ExpectedMachineQuery, nodes []*Sku, init func(*Sku), assign func(*Sku, *ExpectedMachine)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Sku)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(expectedmachine.FieldSkuID)
+	}
+	query.Where(predicate.ExpectedMachine(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(sku.ExpectedMachinesColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -662,6 +747,20 @@ func (_q *SkuQuery) WithNamedMachines(name string, opts ...func(*MachineQuery)) 
 		_q.withNamedMachines = make(map[string]*MachineQuery)
 	}
 	_q.withNamedMachines[name] = query
+	return _q
+}
+
+// WithNamedExpectedMachines tells the query-builder to eager-load the nodes that are connected to the "expected_machines"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SkuQuery) WithNamedExpectedMachines(name string, opts ...func(*ExpectedMachineQuery)) *SkuQuery {
+	query := (&ExpectedMachineClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedExpectedMachines == nil {
+		_q.withNamedExpectedMachines = make(map[string]*ExpectedMachineQuery)
+	}
+	_q.withNamedExpectedMachines[name] = query
 	return _q
 }
 

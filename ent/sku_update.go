@@ -5,6 +5,7 @@ package ent
 import (
 	"context"
 	"errors"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/sku"
@@ -164,6 +165,21 @@ func (_u *SkuUpdate) AddMachines(v ...*Machine) *SkuUpdate {
 	return _u.AddMachineIDs(ids...)
 }
 
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (_u *SkuUpdate) AddExpectedMachineIDs(ids ...string) *SkuUpdate {
+	_u.mutation.AddExpectedMachineIDs(ids...)
+	return _u
+}
+
+// AddExpectedMachines adds the "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SkuUpdate) AddExpectedMachines(v ...*ExpectedMachine) *SkuUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddExpectedMachineIDs(ids...)
+}
+
 // Mutation returns the SkuMutation object of the builder.
 func (_u *SkuUpdate) Mutation() *SkuMutation {
 	return _u.mutation
@@ -188,6 +204,27 @@ func (_u *SkuUpdate) RemoveMachines(v ...*Machine) *SkuUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMachineIDs(ids...)
+}
+
+// ClearExpectedMachines clears all "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SkuUpdate) ClearExpectedMachines() *SkuUpdate {
+	_u.mutation.ClearExpectedMachines()
+	return _u
+}
+
+// RemoveExpectedMachineIDs removes the "expected_machines" edge to ExpectedMachine entities by IDs.
+func (_u *SkuUpdate) RemoveExpectedMachineIDs(ids ...string) *SkuUpdate {
+	_u.mutation.RemoveExpectedMachineIDs(ids...)
+	return _u
+}
+
+// RemoveExpectedMachines removes "expected_machines" edges to ExpectedMachine entities.
+func (_u *SkuUpdate) RemoveExpectedMachines(v ...*ExpectedMachine) *SkuUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveExpectedMachineIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -316,6 +353,51 @@ func (_u *SkuUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(machine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   sku.ExpectedMachinesTable,
+			Columns: []string{sku.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedExpectedMachinesIDs(); len(nodes) > 0 && !_u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   sku.ExpectedMachinesTable,
+			Columns: []string{sku.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExpectedMachinesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   sku.ExpectedMachinesTable,
+			Columns: []string{sku.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {
@@ -478,6 +560,21 @@ func (_u *SkuUpdateOne) AddMachines(v ...*Machine) *SkuUpdateOne {
 	return _u.AddMachineIDs(ids...)
 }
 
+// AddExpectedMachineIDs adds the "expected_machines" edge to the ExpectedMachine entity by IDs.
+func (_u *SkuUpdateOne) AddExpectedMachineIDs(ids ...string) *SkuUpdateOne {
+	_u.mutation.AddExpectedMachineIDs(ids...)
+	return _u
+}
+
+// AddExpectedMachines adds the "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SkuUpdateOne) AddExpectedMachines(v ...*ExpectedMachine) *SkuUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddExpectedMachineIDs(ids...)
+}
+
 // Mutation returns the SkuMutation object of the builder.
 func (_u *SkuUpdateOne) Mutation() *SkuMutation {
 	return _u.mutation
@@ -502,6 +599,27 @@ func (_u *SkuUpdateOne) RemoveMachines(v ...*Machine) *SkuUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMachineIDs(ids...)
+}
+
+// ClearExpectedMachines clears all "expected_machines" edges to the ExpectedMachine entity.
+func (_u *SkuUpdateOne) ClearExpectedMachines() *SkuUpdateOne {
+	_u.mutation.ClearExpectedMachines()
+	return _u
+}
+
+// RemoveExpectedMachineIDs removes the "expected_machines" edge to ExpectedMachine entities by IDs.
+func (_u *SkuUpdateOne) RemoveExpectedMachineIDs(ids ...string) *SkuUpdateOne {
+	_u.mutation.RemoveExpectedMachineIDs(ids...)
+	return _u
+}
+
+// RemoveExpectedMachines removes "expected_machines" edges to ExpectedMachine entities.
+func (_u *SkuUpdateOne) RemoveExpectedMachines(v ...*ExpectedMachine) *SkuUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveExpectedMachineIDs(ids...)
 }
 
 // Where appends a list predicates to the SkuUpdate builder.
@@ -660,6 +778,51 @@ func (_u *SkuUpdateOne) sqlSave(ctx context.Context) (_node *Sku, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(machine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   sku.ExpectedMachinesTable,
+			Columns: []string{sku.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedExpectedMachinesIDs(); len(nodes) > 0 && !_u.mutation.ExpectedMachinesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   sku.ExpectedMachinesTable,
+			Columns: []string{sku.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ExpectedMachinesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   sku.ExpectedMachinesTable,
+			Columns: []string{sku.ExpectedMachinesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

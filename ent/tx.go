@@ -12,12 +12,20 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// Allocation is the client for interacting with the Allocation builders.
+	Allocation *AllocationClient
+	// AllocationMembership is the client for interacting with the AllocationMembership builders.
+	AllocationMembership *AllocationMembershipClient
+	// ExpectedMachine is the client for interacting with the ExpectedMachine builders.
+	ExpectedMachine *ExpectedMachineClient
 	// HealthAlert is the client for interacting with the HealthAlert builders.
 	HealthAlert *HealthAlertClient
 	// IdempotencyRecord is the client for interacting with the IdempotencyRecord builders.
 	IdempotencyRecord *IdempotencyRecordClient
 	// Machine is the client for interacting with the Machine builders.
 	Machine *MachineClient
+	// MachineClaim is the client for interacting with the MachineClaim builders.
+	MachineClaim *MachineClaimClient
 	// Site is the client for interacting with the Site builders.
 	Site *SiteClient
 	// Sku is the client for interacting with the Sku builders.
@@ -26,6 +34,8 @@ type Tx struct {
 	Token *TokenClient
 	// Transition is the client for interacting with the Transition builders.
 	Transition *TransitionClient
+	// WorkItem is the client for interacting with the WorkItem builders.
+	WorkItem *WorkItemClient
 
 	// lazily loaded.
 	client     *Client
@@ -157,13 +167,18 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.Allocation = NewAllocationClient(tx.config)
+	tx.AllocationMembership = NewAllocationMembershipClient(tx.config)
+	tx.ExpectedMachine = NewExpectedMachineClient(tx.config)
 	tx.HealthAlert = NewHealthAlertClient(tx.config)
 	tx.IdempotencyRecord = NewIdempotencyRecordClient(tx.config)
 	tx.Machine = NewMachineClient(tx.config)
+	tx.MachineClaim = NewMachineClaimClient(tx.config)
 	tx.Site = NewSiteClient(tx.config)
 	tx.Sku = NewSkuClient(tx.config)
 	tx.Token = NewTokenClient(tx.config)
 	tx.Transition = NewTransitionClient(tx.config)
+	tx.WorkItem = NewWorkItemClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.
@@ -173,7 +188,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: HealthAlert.QueryXXX(), the query will be executed
+// applies a query, for example: Allocation.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

@@ -16,6 +16,11 @@ const (
 	PrefixTransition  = "transition"
 	PrefixToken       = "token"
 	PrefixIdempotency = "idem"
+	PrefixExpected    = "expected"
+	PrefixAllocation  = "allocation"
+	PrefixMembership  = "member"
+	PrefixClaim       = "claim"
+	PrefixWork        = "work"
 )
 
 // crockford is the alphabet of TypeID: base 32 without i, l, o, u.

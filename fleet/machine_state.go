@@ -79,63 +79,125 @@ func (p MachinePosition) String() string {
 	return string(p.State) + "/" + string(p.Sub)
 }
 
+// BomPosition is the sub-state of BOM_VALIDATING.
+func BomPosition(sub MachineSubState) MachinePosition {
+	return MachinePosition{State: StateBomValidating, Sub: sub}
+}
+
 // MachineEvent is what happens to a machine and may move it.
 type MachineEvent string
 
-// The events of a machine.
+// The events that move a machine.
 const (
-	EventDiscovered  MachineEvent = "DISCOVERED"     // a BMC is seen for the first time
-	EventRenamed     MachineEvent = "RENAMED"        // a report gave the machine another name
-	EventSkuMatched  MachineEvent = "SKU_MATCHED"    // no SKU assigned, one matches: it is assigned
-	EventSkuNotFound MachineEvent = "SKU_NOT_FOUND"  // no SKU assigned and none matches
-	EventSkuVerified MachineEvent = "SKU_VERIFIED"   // the inventory matches the assigned SKU
-	EventSkuMismatch MachineEvent = "SKU_MISMATCH"   // the inventory departs from the assigned SKU
-	EventSkuUnset    MachineEvent = "SKU_UNASSIGNED" // the assignment was taken away
-	EventSkuAssigned MachineEvent = "SKU_ASSIGNED"   // a person assigned a SKU; its verdict follows
-	EventDpuReported MachineEvent = "DPU_REPORTED"   // a DPU's inventory: no BOM validation
+	EventDiscovered             MachineEvent = "DISCOVERED"               // a BMC is seen for the first time
+	EventIngested               MachineEvent = "INGESTED"                 // its first inventory is stored: BOM validation begins
+	EventDpuReported            MachineEvent = "DPU_REPORTED"             // a DPU's inventory: no BOM validation
+	EventVerificationStarted    MachineEvent = "VERIFICATION_STARTED"     // a SKU is assigned: it is compared, not looked for
+	EventSkuMatched             MachineEvent = "SKU_MATCHED"              // no SKU assigned, one matches: it is assigned, which counts as verified
+	EventSkuMatchFound          MachineEvent = "SKU_MATCH_FOUND"          // one matches the last inventory: a fresh one has to confirm it
+	EventSkuNotFound            MachineEvent = "SKU_NOT_FOUND"            // no SKU assigned and none matches
+	EventUnassignedIgnored      MachineEvent = "UNASSIGNED_IGNORED"       // the same, and the site lets such machines go on
+	EventSkuAssigned            MachineEvent = "SKU_ASSIGNED"             // a person assigned a SKU
+	EventSkuUnset               MachineEvent = "SKU_UNASSIGNED"           // the assignment was taken away
+	EventVerifyRequested        MachineEvent = "VERIFY_REQUESTED"         // somebody asked for a verification, which begins with a fresh inventory
+	EventInventoryChanged       MachineEvent = "INVENTORY_CHANGED"        // a new inventory differs in what the SKU compares
+	EventInventoryUpdated       MachineEvent = "INVENTORY_UPDATED"        // the fresh inventory that was waited for has come
+	EventSkuVerified            MachineEvent = "SKU_VERIFIED"             // the inventory matches the assigned SKU
+	EventSkuMismatch            MachineEvent = "SKU_MISMATCH"             // the inventory departs from the assigned SKU
+	EventMismatchAllowed        MachineEvent = "SKU_MISMATCH_ALLOWED"     // the same, and the site lets such machines go on
+	EventSkuMissing             MachineEvent = "SKU_MISSING"              // the assigned SKU does not exist
+	EventMissingAllowed         MachineEvent = "SKU_MISSING_ALLOWED"      // the same, and the site lets such machines go on
+	EventSkuAvailable           MachineEvent = "SKU_AVAILABLE"            // the SKU that was missing exists now
+	EventSkuGenerationAttempted MachineEvent = "SKU_GENERATION_ATTEMPTED" // the missing SKU was to be generated from the machine, whether or not that worked
+	EventBomValidationDisabled  MachineEvent = "BOM_VALIDATION_DISABLED"  // the site does not validate: the machine goes on
+	EventRebooted               MachineEvent = "REBOOTED"                 // the host restarted before its tests
+	EventValidationNotAvailable MachineEvent = "VALIDATION_NOT_AVAILABLE" // no test can be run: the machine passes
+	EventAllocated              MachineEvent = "ALLOCATED"                // it was given to an allocation
+	EventReleased               MachineEvent = "RELEASED"                 // it was given back
+	EventCleaned                MachineEvent = "CLEANED"                  // what the tenant left is removed
 )
 
-// MachineTransition is one row of the table: an event, the positions it may find
-// the machine in, and the position it leaves it in.
+// Events that are recorded and move nothing.
+const (
+	EventRenamed        MachineEvent = "RENAMED"             // a report gave the machine another name
+	EventWorkRequested  MachineEvent = "WORK_REQUESTED"      // something is wanted of the host
+	EventWorkFinished   MachineEvent = "WORK_FINISHED"       // the agent did it
+	EventWorkFailed     MachineEvent = "WORK_FAILED"         // the agent could not
+	EventAlertRaised    MachineEvent = "HEALTH_ALERT_RAISED" // a person or an outside monitor raised an alert
+	EventAlertCleared   MachineEvent = "HEALTH_ALERT_CLEARED"
+	EventMachineDeleted MachineEvent = "MACHINE_DELETED"
+)
+
+// MachineTransition is one row of the table: an event, the positions that it may
+// find the machine in, and those that it may leave it in. Which of several it is
+// depends on the site's configuration and on what the machine came from; the
+// services decide, and the table holds them to it.
 type MachineTransition struct {
 	Event MachineEvent
 	From  []MachinePosition
-	To    MachinePosition
+	To    []MachinePosition
 }
 
-// Positions that several rows of the table share.
-func settled() []MachinePosition {
-	return []MachinePosition{
-		{State: StateIngesting},
-		{State: StateReady},
-		{State: StateBomValidating, Sub: SubSkuVerificationFailed},
-		{State: StateBomValidating, Sub: SubWaitingForSkuAssignment},
-	}
+// AllowsMachineTransition tells whether event may take a machine from one position
+// to the other.
+func AllowsMachineTransition(from MachinePosition, event MachineEvent, to MachinePosition) bool {
+	return slices.ContainsFunc(MachineTransitions(), func(t MachineTransition) bool {
+		return t.Event == event && slices.Contains(t.From, from) && slices.Contains(t.To, to)
+	})
 }
 
-// MachineTransitions is the table of a machine's transitions while matching and
-// verification happen within the report of an inventory.
+// MachineTransitions is the table of a machine's main life (the guide, BOM
+// Validation States).
 func MachineTransitions() []MachineTransition {
-	ready := MachinePosition{State: StateReady}
-	failed := MachinePosition{State: StateBomValidating, Sub: SubSkuVerificationFailed}
-	waiting := MachinePosition{State: StateBomValidating, Sub: SubWaitingForSkuAssignment}
+	at := func(positions ...MachinePosition) []MachinePosition { return positions }
+	var (
+		ingesting  = MachinePosition{State: StateIngesting}
+		matching   = BomPosition(SubMatchingSku)
+		updating   = BomPosition(SubUpdatingInventory)
+		verifying  = BomPosition(SubVerifyingSku)
+		mismatched = BomPosition(SubSkuVerificationFailed)
+		waiting    = BomPosition(SubWaitingForSkuAssignment)
+		missing    = BomPosition(SubSkuMissing)
+		rebooting  = MachinePosition{State: StateValidating, Sub: SubRebooting}
+		running    = MachinePosition{State: StateValidating, Sub: SubRunning}
+		ready      = MachinePosition{State: StateReady}
+		allocated  = MachinePosition{State: StateAllocated}
+		cleanup    = MachinePosition{State: StateCleanup}
+	)
+	// Where a machine goes on to after BOM validation: to its tests, or back to READY
+	// where it came from there.
+	onward := at(ready, rebooting, running)
 	return []MachineTransition{
-		{Event: EventSkuMatched, From: settled(), To: ready},
-		{Event: EventSkuVerified, From: settled(), To: ready},
-		{Event: EventDpuReported, From: settled(), To: ready},
-		{Event: EventSkuMismatch, From: settled(), To: failed},
-		{Event: EventSkuNotFound, From: settled(), To: waiting},
-		{Event: EventSkuUnset, From: settled(), To: waiting},
-	}
-}
+		{EventIngested, at(ingesting), at(matching)},
+		{EventDpuReported, at(ingesting, matching, updating, verifying, mismatched, waiting, missing, ready), at(ready)},
 
-// NextMachinePosition is where event takes a machine that is at from; ok is false
-// where the table has no such row.
-func NextMachinePosition(from MachinePosition, event MachineEvent) (to MachinePosition, ok bool) {
-	for _, t := range MachineTransitions() {
-		if t.Event == event && slices.Contains(t.From, from) {
-			return t.To, true
-		}
+		{EventVerificationStarted, at(matching), at(verifying)},
+		{EventSkuMatched, at(matching), onward},
+		{EventSkuNotFound, at(matching, ready), at(waiting)},
+		{EventUnassignedIgnored, at(matching, waiting, missing), onward},
+
+		{EventSkuMatchFound, at(ready, waiting), at(updating)},
+		{EventSkuAssigned, at(waiting), at(updating)},
+		{EventVerifyRequested, at(ready, mismatched), at(updating)},
+		{EventSkuAvailable, at(missing), at(updating)},
+		{EventSkuGenerationAttempted, at(missing), at(updating)},
+		{EventInventoryUpdated, at(updating), at(matching, verifying)},
+		{EventInventoryChanged, at(ready), at(verifying)},
+
+		{EventSkuVerified, at(verifying), onward},
+		{EventSkuMismatch, at(verifying), at(mismatched)},
+		{EventMismatchAllowed, at(verifying, mismatched), onward},
+		{EventSkuMissing, at(verifying, ready), at(missing)},
+		{EventMissingAllowed, at(verifying, missing), onward},
+		{EventSkuUnset, at(verifying), at(matching)},
+		{EventSkuUnset, at(mismatched, missing), at(waiting)},
+		{EventBomValidationDisabled, at(matching, updating, verifying, mismatched, waiting, missing), onward},
+
+		{EventRebooted, at(rebooting), at(running)},
+		{EventValidationNotAvailable, at(running), at(ready)},
+
+		{EventAllocated, at(ready), at(allocated)},
+		{EventReleased, at(allocated), at(cleanup)},
+		{EventCleaned, at(cleanup), at(updating)},
 	}
-	return MachinePosition{}, false
 }

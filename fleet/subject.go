@@ -11,11 +11,15 @@ const (
 	SubjectSku     SubjectType = "SKU"     // a SKU
 	SubjectMachine SubjectType = "MACHINE" // a machine
 	SubjectToken   SubjectType = "TOKEN"   // a token
+
+	SubjectExpectedMachine SubjectType = "EXPECTED_MACHINE" // an expected machine
+	SubjectAllocation      SubjectType = "ALLOCATION"       // an allocation
 )
 
 // Values lists the subject types, for ent.
 func (SubjectType) Values() []string {
-	return []string{string(SubjectSite), string(SubjectSku), string(SubjectMachine), string(SubjectToken)}
+	return []string{string(SubjectSite), string(SubjectSku), string(SubjectMachine), string(SubjectToken),
+		string(SubjectExpectedMachine), string(SubjectAllocation)}
 }
 
 // MarshalGQL writes the GraphQL form.

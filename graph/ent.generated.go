@@ -23,14 +23,22 @@ import (
 
 // region    ************************** generated!.gotpl **************************
 
+type ExpectedMachineResolver interface {
+	HasBmcCredentials(ctx context.Context, obj *ent.ExpectedMachine) (bool, error)
+}
 type MachineResolver interface {
 	Inventory(ctx context.Context, obj *ent.Machine) (*fleet.Inventory, error)
 	LastVerification(ctx context.Context, obj *ent.Machine) (*SkuVerification, error)
 	SkuComparison(ctx context.Context, obj *ent.Machine) (*fleet.Comparison, error)
+	Allocatable(ctx context.Context, obj *ent.Machine) (bool, error)
+	AllocationBlockers(ctx context.Context, obj *ent.Machine) ([]*AllocationBlocker, error)
+	Work(ctx context.Context, obj *ent.Machine) ([]Work, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id string) (ent.Noder, error)
 	Nodes(ctx context.Context, ids []string) ([]ent.Noder, error)
+	Allocations(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationOrder, where *ent.AllocationWhereInput) (*ent.AllocationConnection, error)
+	ExpectedMachines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) (*ent.ExpectedMachineConnection, error)
 	HealthAlerts(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error)
 	Machines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) (*ent.MachineConnection, error)
 	Sites(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SiteOrder, where *ent.SiteWhereInput) (*ent.SiteConnection, error)
@@ -38,6 +46,7 @@ type QueryResolver interface {
 	Tokens(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) (*ent.TokenConnection, error)
 	Transitions(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) (*ent.TransitionConnection, error)
 	Viewer(ctx context.Context) (*Viewer, error)
+	ExpectedMachine(ctx context.Context, site string, bmcMacAddress string) (*ent.ExpectedMachine, error)
 	Machine(ctx context.Context, site string, name *string, serialNumber *string, bmcMacAddress *string) (*ent.Machine, error)
 	Site(ctx context.Context, name string) (*ent.Site, error)
 	Sku(ctx context.Context, site string, name string) (*ent.Sku, error)
@@ -52,6 +61,60 @@ type TokenResolver interface {
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_Allocation_memberships_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.AllocationMembershipOrder, error) {
+			return ec.unmarshalOAllocationMembershipOrder2ᚖfleetgraphᚋentᚐAllocationMembershipOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.AllocationMembershipWhereInput, error) {
+			return ec.unmarshalOAllocationMembershipWhereInput2ᚖfleetgraphᚋentᚐAllocationMembershipWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
 
 func (ec *executionContext) field_Machine_healthAlerts_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -99,6 +162,60 @@ func (ec *executionContext) field_Machine_healthAlerts_args(ctx context.Context,
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.HealthAlertWhereInput, error) {
 			return ec.unmarshalOHealthAlertWhereInput2ᚖfleetgraphᚋentᚐHealthAlertWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Machine_memberships_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.AllocationMembershipOrder, error) {
+			return ec.unmarshalOAllocationMembershipOrder2ᚖfleetgraphᚋentᚐAllocationMembershipOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.AllocationMembershipWhereInput, error) {
+			return ec.unmarshalOAllocationMembershipWhereInput2ᚖfleetgraphᚋentᚐAllocationMembershipWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -172,6 +289,136 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_allocations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.AllocationOrder, error) {
+			return ec.unmarshalOAllocationOrder2ᚖfleetgraphᚋentᚐAllocationOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.AllocationWhereInput, error) {
+			return ec.unmarshalOAllocationWhereInput2ᚖfleetgraphᚋentᚐAllocationWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_expectedMachine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "site",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["site"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "bmcMacAddress",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["bmcMacAddress"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_expectedMachines_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.ExpectedMachineOrder, error) {
+			return ec.unmarshalOExpectedMachineOrder2ᚖfleetgraphᚋentᚐExpectedMachineOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ExpectedMachineWhereInput, error) {
+			return ec.unmarshalOExpectedMachineWhereInput2ᚖfleetgraphᚋentᚐExpectedMachineWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
 	return args, nil
 }
 
@@ -667,6 +914,114 @@ func (ec *executionContext) field_Query_transitions_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Site_allocations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.AllocationOrder, error) {
+			return ec.unmarshalOAllocationOrder2ᚖfleetgraphᚋentᚐAllocationOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.AllocationWhereInput, error) {
+			return ec.unmarshalOAllocationWhereInput2ᚖfleetgraphᚋentᚐAllocationWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Site_expectedMachines_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.ExpectedMachineOrder, error) {
+			return ec.unmarshalOExpectedMachineOrder2ᚖfleetgraphᚋentᚐExpectedMachineOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ExpectedMachineWhereInput, error) {
+			return ec.unmarshalOExpectedMachineWhereInput2ᚖfleetgraphᚋentᚐExpectedMachineWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Site_healthAlerts_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -883,6 +1238,60 @@ func (ec *executionContext) field_Site_transitions_args(ctx context.Context, raw
 	return args, nil
 }
 
+func (ec *executionContext) field_Sku_expectedMachines_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.ExpectedMachineOrder, error) {
+			return ec.unmarshalOExpectedMachineOrder2ᚖfleetgraphᚋentᚐExpectedMachineOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ExpectedMachineWhereInput, error) {
+			return ec.unmarshalOExpectedMachineWhereInput2ᚖfleetgraphᚋentᚐExpectedMachineWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Sku_machines_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -940,6 +1349,1550 @@ func (ec *executionContext) field_Sku_machines_args(ctx context.Context, rawArgs
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _Allocation_id(ctx context.Context, field graphql.CollectedField, obj *ent.Allocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Allocation_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Allocation_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Allocation", field, false, false, "ID")
+}
+
+func (ec *executionContext) _Allocation_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.Allocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Allocation_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Allocation_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Allocation", field, false, false, "Time")
+}
+
+func (ec *executionContext) _Allocation_siteId(ctx context.Context, field graphql.CollectedField, obj *ent.Allocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Allocation_siteId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SiteID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Allocation_siteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Allocation", field, false, false, "ID")
+}
+
+func (ec *executionContext) _Allocation_name(ctx context.Context, field graphql.CollectedField, obj *ent.Allocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Allocation_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Allocation_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Allocation", field, false, false, "String")
+}
+
+func (ec *executionContext) _Allocation_site(ctx context.Context, field graphql.CollectedField, obj *ent.Allocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Allocation_site(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Site(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Site) graphql.Marshaler {
+			return ec.marshalNSite2ᚖfleetgraphᚋentᚐSite(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Allocation_site(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Allocation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Site(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Allocation_memberships(ctx context.Context, field graphql.CollectedField, obj *ent.Allocation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Allocation_memberships(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Memberships(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.AllocationMembershipOrder), fc.Args["where"].(*ent.AllocationMembershipWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AllocationMembershipConnection) graphql.Marshaler {
+			return ec.marshalNAllocationMembershipConnection2ᚖfleetgraphᚋentᚐAllocationMembershipConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Allocation_memberships(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Allocation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationMembershipConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Allocation_memberships_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.AllocationEdge) graphql.Marshaler {
+			return ec.marshalOAllocationEdge2ᚕᚖfleetgraphᚋentᚐAllocationEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _AllocationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Allocation) graphql.Marshaler {
+			return ec.marshalNAllocation2ᚕᚖfleetgraphᚋentᚐAllocationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Allocation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Allocation) graphql.Marshaler {
+			return ec.marshalOAllocation2ᚖfleetgraphᚋentᚐAllocation(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Allocation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationEdge", field, false, false, "Cursor")
+}
+
+func (ec *executionContext) _AllocationMembership_id(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembership", field, false, false, "ID")
+}
+
+func (ec *executionContext) _AllocationMembership_allocationId(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_allocationId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllocationID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_allocationId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembership", field, false, false, "ID")
+}
+
+func (ec *executionContext) _AllocationMembership_machineId(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_machineId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MachineID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_machineId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembership", field, false, false, "ID")
+}
+
+func (ec *executionContext) _AllocationMembership_machineName(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_machineName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MachineName, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_machineName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembership", field, false, false, "String")
+}
+
+func (ec *executionContext) _AllocationMembership_allocatedAt(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_allocatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllocatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_allocatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembership", field, false, false, "Time")
+}
+
+func (ec *executionContext) _AllocationMembership_releasedAt(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_releasedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReleasedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_releasedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembership", field, false, false, "Time")
+}
+
+func (ec *executionContext) _AllocationMembership_allocation(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_allocation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Allocation(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Allocation) graphql.Marshaler {
+			return ec.marshalNAllocation2ᚖfleetgraphᚋentᚐAllocation(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_allocation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationMembership",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Allocation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationMembership_machine(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembership) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembership_machine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Machine(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Machine) graphql.Marshaler {
+			return ec.marshalOMachine2ᚖfleetgraphᚋentᚐMachine(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembership_machine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationMembership",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Machine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationMembershipConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembershipConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembershipConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.AllocationMembershipEdge) graphql.Marshaler {
+			return ec.marshalOAllocationMembershipEdge2ᚕᚖfleetgraphᚋentᚐAllocationMembershipEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembershipConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationMembershipConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationMembershipEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationMembershipConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembershipConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembershipConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembershipConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationMembershipConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationMembershipConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembershipConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembershipConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembershipConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembershipConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _AllocationMembershipConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembershipConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembershipConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.AllocationMembership) graphql.Marshaler {
+			return ec.marshalNAllocationMembership2ᚕᚖfleetgraphᚋentᚐAllocationMembershipᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembershipConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationMembershipConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationMembership(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationMembershipEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembershipEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembershipEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AllocationMembership) graphql.Marshaler {
+			return ec.marshalOAllocationMembership2ᚖfleetgraphᚋentᚐAllocationMembership(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembershipEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationMembershipEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationMembership(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationMembershipEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.AllocationMembershipEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationMembershipEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationMembershipEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationMembershipEdge", field, false, false, "Cursor")
+}
+
+func (ec *executionContext) _ExpectedMachine_id(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "ID")
+}
+
+func (ec *executionContext) _ExpectedMachine_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "Time")
+}
+
+func (ec *executionContext) _ExpectedMachine_siteId(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_siteId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SiteID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_siteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "ID")
+}
+
+func (ec *executionContext) _ExpectedMachine_bmcMacAddress(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_bmcMacAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BmcMACAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_bmcMacAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_chassisSerialNumber(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_chassisSerialNumber(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChassisSerialNumber, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_chassisSerialNumber(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_fallbackDpuSerialNumbers(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_fallbackDpuSerialNumbers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FallbackDpuSerialNumbers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_fallbackDpuSerialNumbers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_name(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_description(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_labels(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_labels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Labels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fleet.Label) graphql.Marshaler {
+			return ec.marshalNLabel2ᚕfleetgraphᚋfleetᚐLabelᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_labels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachine",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Label(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachine_skuId(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_skuId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SkuID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_skuId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "ID")
+}
+
+func (ec *executionContext) _ExpectedMachine_skuName(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_skuName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SkuName, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_skuName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_hostNics(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_hostNics(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HostNics, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fleet.HostNic) graphql.Marshaler {
+			return ec.marshalNHostNic2ᚕfleetgraphᚋfleetᚐHostNicᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_hostNics(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachine",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_HostNic(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachine_rackName(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_rackName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RackName, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_rackName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_defaultPauseIngestionAndPoweron(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_defaultPauseIngestionAndPoweron(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DefaultPauseIngestionAndPoweron, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_defaultPauseIngestionAndPoweron(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _ExpectedMachine_dpfEnabled(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_dpfEnabled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DpfEnabled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_dpfEnabled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _ExpectedMachine_bmcIpAddress(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_bmcIpAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BmcIPAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_bmcIpAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "String")
+}
+
+func (ec *executionContext) _ExpectedMachine_bmcRetainCredentials(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_bmcRetainCredentials(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BmcRetainCredentials, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_bmcRetainCredentials(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _ExpectedMachine_dpuMode(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_dpuMode(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DpuMode, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *fleet.DpuMode) graphql.Marshaler {
+			return ec.marshalODpuMode2ᚖfleetgraphᚋfleetᚐDpuMode(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_dpuMode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "DpuMode")
+}
+
+func (ec *executionContext) _ExpectedMachine_hostLifecycleProfile(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_hostLifecycleProfile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HostLifecycleProfile, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *fleet.HostLifecycleProfile) graphql.Marshaler {
+			return ec.marshalOHostLifecycleProfile2ᚖfleetgraphᚋfleetᚐHostLifecycleProfile(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_hostLifecycleProfile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachine",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_HostLifecycleProfile(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachine_machineId(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_machineId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MachineID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_machineId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "ID")
+}
+
+func (ec *executionContext) _ExpectedMachine_revision(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "Int")
+}
+
+func (ec *executionContext) _ExpectedMachine_updatedAt(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_updatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpdatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, false, false, "Time")
+}
+
+func (ec *executionContext) _ExpectedMachine_site(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_site(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Site(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Site) graphql.Marshaler {
+			return ec.marshalNSite2ᚖfleetgraphᚋentᚐSite(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_site(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Site(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachine_sku(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_sku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sku(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Sku) graphql.Marshaler {
+			return ec.marshalOSku2ᚖfleetgraphᚋentᚐSku(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_sku(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Sku(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachine_machine(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_machine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Machine(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Machine) graphql.Marshaler {
+			return ec.marshalOMachine2ᚖfleetgraphᚋentᚐMachine(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_machine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Machine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachine_hasBmcCredentials(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachine_hasBmcCredentials(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ExpectedMachine().HasBmcCredentials(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachine_hasBmcCredentials(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachine", field, true, true, "Boolean")
+}
+
+func (ec *executionContext) _ExpectedMachineConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachineConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachineConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ExpectedMachineEdge) graphql.Marshaler {
+			return ec.marshalOExpectedMachineEdge2ᚕᚖfleetgraphᚋentᚐExpectedMachineEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachineConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachineConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachineEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachineConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachineConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachineConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachineConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachineConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachineConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachineConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachineConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachineConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachineConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _ExpectedMachineConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachineConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachineConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ExpectedMachine) graphql.Marshaler {
+			return ec.marshalNExpectedMachine2ᚕᚖfleetgraphᚋentᚐExpectedMachineᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachineConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachineConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachineEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachineEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachineEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ExpectedMachine) graphql.Marshaler {
+			return ec.marshalOExpectedMachine2ᚖfleetgraphᚋentᚐExpectedMachine(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachineEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ExpectedMachineEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ExpectedMachineEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachineEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ExpectedMachineEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ExpectedMachineEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ExpectedMachineEdge", field, false, false, "Cursor")
+}
 
 func (ec *executionContext) _HealthAlert_id(ctx context.Context, field graphql.CollectedField, obj *ent.HealthAlert) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -1800,6 +3753,75 @@ func (ec *executionContext) fieldContext_Machine_inventoryReportedAt(_ context.C
 	return graphql.NewScalarFieldContext("Machine", field, false, false, "Time")
 }
 
+func (ec *executionContext) _Machine_verifyRequestedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_verifyRequestedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerifyRequestedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_verifyRequestedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Machine", field, false, false, "Time")
+}
+
+func (ec *executionContext) _Machine_lastMatchAttemptAt(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_lastMatchAttemptAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LastMatchAttemptAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_lastMatchAttemptAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Machine", field, false, false, "Time")
+}
+
+func (ec *executionContext) _Machine_lastGenerateAttemptAt(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_lastGenerateAttemptAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LastGenerateAttemptAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_lastGenerateAttemptAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Machine", field, false, false, "Time")
+}
+
 func (ec *executionContext) _Machine_updatedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1975,6 +3997,114 @@ func (ec *executionContext) fieldContext_Machine_transitions(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Machine_expectedMachine(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_expectedMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpectedMachine(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ExpectedMachine) graphql.Marshaler {
+			return ec.marshalOExpectedMachine2ᚖfleetgraphᚋentᚐExpectedMachine(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_expectedMachine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Machine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Machine_memberships(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_memberships(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Memberships(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.AllocationMembershipOrder), fc.Args["where"].(*ent.AllocationMembershipWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AllocationMembershipConnection) graphql.Marshaler {
+			return ec.marshalNAllocationMembershipConnection2ᚖfleetgraphᚋentᚐAllocationMembershipConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_memberships(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Machine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationMembershipConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Machine_memberships_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Machine_claim(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_claim(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Claim(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.MachineClaim) graphql.Marshaler {
+			return ec.marshalOMachineClaim2ᚖfleetgraphᚋentᚐMachineClaim(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_claim(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Machine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MachineClaim(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Machine_inventory(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2066,6 +4196,240 @@ func (ec *executionContext) fieldContext_Machine_skuComparison(_ context.Context
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_SkuComparison(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Machine_allocatable(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_allocatable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Machine().Allocatable(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_allocatable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Machine", field, true, true, "Boolean")
+}
+
+func (ec *executionContext) _Machine_allocationBlockers(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_allocationBlockers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Machine().AllocationBlockers(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*AllocationBlocker) graphql.Marshaler {
+			return ec.marshalNAllocationBlocker2ᚕᚖfleetgraphᚋgraphᚐAllocationBlockerᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_allocationBlockers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Machine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationBlocker(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Machine_work(ctx context.Context, field graphql.CollectedField, obj *ent.Machine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Machine_work(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Machine().Work(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []Work) graphql.Marshaler {
+			return ec.marshalNWork2ᚕfleetgraphᚋgraphᚐWorkᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Machine_work(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Machine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MachineClaim_id(ctx context.Context, field graphql.CollectedField, obj *ent.MachineClaim) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineClaim_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineClaim_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineClaim", field, false, false, "ID")
+}
+
+func (ec *executionContext) _MachineClaim_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.MachineClaim) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineClaim_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineClaim_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineClaim", field, false, false, "Time")
+}
+
+func (ec *executionContext) _MachineClaim_machineId(ctx context.Context, field graphql.CollectedField, obj *ent.MachineClaim) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineClaim_machineId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MachineID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineClaim_machineId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineClaim", field, false, false, "ID")
+}
+
+func (ec *executionContext) _MachineClaim_kind(ctx context.Context, field graphql.CollectedField, obj *ent.MachineClaim) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineClaim_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.ClaimKind) graphql.Marshaler {
+			return ec.marshalNClaimKind2fleetgraphᚋfleetᚐClaimKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineClaim_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineClaim", field, false, false, "ClaimKind")
+}
+
+func (ec *executionContext) _MachineClaim_holderId(ctx context.Context, field graphql.CollectedField, obj *ent.MachineClaim) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineClaim_holderId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HolderID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineClaim_holderId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineClaim", field, false, false, "String")
+}
+
+func (ec *executionContext) _MachineClaim_machine(ctx context.Context, field graphql.CollectedField, obj *ent.MachineClaim) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineClaim_machine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Machine(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Machine) graphql.Marshaler {
+			return ec.marshalNMachine2ᚖfleetgraphᚋentᚐMachine(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineClaim_machine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MachineClaim",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Machine(ctx, field)
 		},
 	}
 	return fc, nil
@@ -2425,6 +4789,94 @@ func (ec *executionContext) fieldContext_Query_nodes(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_allocations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_allocations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Allocations(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.AllocationOrder), fc.Args["where"].(*ent.AllocationWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AllocationConnection) graphql.Marshaler {
+			return ec.marshalNAllocationConnection2ᚖfleetgraphᚋentᚐAllocationConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_allocations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_allocations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_expectedMachines(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_expectedMachines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ExpectedMachines(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.ExpectedMachineOrder), fc.Args["where"].(*ent.ExpectedMachineWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ExpectedMachineConnection) graphql.Marshaler {
+			return ec.marshalNExpectedMachineConnection2ᚖfleetgraphᚋentᚐExpectedMachineConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_expectedMachines(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachineConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_expectedMachines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_healthAlerts(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2717,6 +5169,50 @@ func (ec *executionContext) fieldContext_Query_viewer(_ context.Context, field g
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Viewer(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_expectedMachine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_expectedMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ExpectedMachine(ctx, fc.Args["site"].(string), fc.Args["bmcMacAddress"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ExpectedMachine) graphql.Marshaler {
+			return ec.marshalOExpectedMachine2ᚖfleetgraphᚋentᚐExpectedMachine(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_expectedMachine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachine(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_expectedMachine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -3153,6 +5649,70 @@ func (ec *executionContext) fieldContext_Site_description(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Site", field, false, false, "String")
 }
 
+func (ec *executionContext) _Site_bomValidation(ctx context.Context, field graphql.CollectedField, obj *ent.Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_bomValidation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BomValidation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.BomValidation) graphql.Marshaler {
+			return ec.marshalNBomValidation2fleetgraphᚋfleetᚐBomValidation(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_bomValidation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Site",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BomValidation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Site_machineValidation(ctx context.Context, field graphql.CollectedField, obj *ent.Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_machineValidation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MachineValidation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.MachineValidation) graphql.Marshaler {
+			return ec.marshalNMachineValidation2fleetgraphᚋfleetᚐMachineValidation(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_machineValidation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Site",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MachineValidation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Site_revision(ctx context.Context, field graphql.CollectedField, obj *ent.Site) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3281,6 +5841,94 @@ func (ec *executionContext) fieldContext_Site_machines(ctx context.Context, fiel
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Site_machines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Site_expectedMachines(ctx context.Context, field graphql.CollectedField, obj *ent.Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_expectedMachines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.ExpectedMachines(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.ExpectedMachineOrder), fc.Args["where"].(*ent.ExpectedMachineWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ExpectedMachineConnection) graphql.Marshaler {
+			return ec.marshalNExpectedMachineConnection2ᚖfleetgraphᚋentᚐExpectedMachineConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_expectedMachines(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Site",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachineConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Site_expectedMachines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Site_allocations(ctx context.Context, field graphql.CollectedField, obj *ent.Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_allocations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Allocations(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.AllocationOrder), fc.Args["where"].(*ent.AllocationWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.AllocationConnection) graphql.Marshaler {
+			return ec.marshalNAllocationConnection2ᚖfleetgraphᚋentᚐAllocationConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_allocations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Site",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Site_allocations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -3885,6 +6533,50 @@ func (ec *executionContext) _Sku_machineCount(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Sku_machineCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Sku", field, true, false, "Int")
+}
+
+func (ec *executionContext) _Sku_expectedMachines(ctx context.Context, field graphql.CollectedField, obj *ent.Sku) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Sku_expectedMachines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.ExpectedMachines(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.ExpectedMachineOrder), fc.Args["where"].(*ent.ExpectedMachineWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ExpectedMachineConnection) graphql.Marshaler {
+			return ec.marshalNExpectedMachineConnection2ᚖfleetgraphᚋentᚐExpectedMachineConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Sku_expectedMachines(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Sku",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ExpectedMachineConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Sku_expectedMachines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SkuConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.SkuConnection) (ret graphql.Marshaler) {
@@ -5052,6 +7744,2566 @@ func (ec *executionContext) fieldContext_TransitionEdge_cursor(_ context.Context
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputAllocationMembershipOrder(ctx context.Context, obj any) (ent.AllocationMembershipOrder, error) {
+	var it ent.AllocationMembershipOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNAllocationMembershipOrderField2ᚖfleetgraphᚋentᚐAllocationMembershipOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAllocationMembershipOrder unmarshals raw into the AllocationMembershipOrder input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAllocationMembershipOrder(ctx context.Context, raw any) (ent.AllocationMembershipOrder, error) {
+	var out ent.AllocationMembershipOrder
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AllocationMembershipOrder", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputAllocationMembershipWhereInput(ctx context.Context, obj any) (ent.AllocationMembershipWhereInput, error) {
+	var it ent.AllocationMembershipWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "allocationId", "allocationIdNEQ", "allocationIdIn", "allocationIdNotIn", "allocationIdGT", "allocationIdGTE", "allocationIdLT", "allocationIdLTE", "allocationIdContains", "allocationIdHasPrefix", "allocationIdHasSuffix", "allocationIdEqualFold", "allocationIdContainsFold", "machineId", "machineIdNEQ", "machineIdIn", "machineIdNotIn", "machineIdGT", "machineIdGTE", "machineIdLT", "machineIdLTE", "machineIdContains", "machineIdHasPrefix", "machineIdHasSuffix", "machineIdIsNil", "machineIdNotNil", "machineIdEqualFold", "machineIdContainsFold", "machineName", "machineNameNEQ", "machineNameIn", "machineNameNotIn", "machineNameGT", "machineNameGTE", "machineNameLT", "machineNameLTE", "machineNameContains", "machineNameHasPrefix", "machineNameHasSuffix", "machineNameEqualFold", "machineNameContainsFold", "allocatedAt", "allocatedAtNEQ", "allocatedAtIn", "allocatedAtNotIn", "allocatedAtGT", "allocatedAtGTE", "allocatedAtLT", "allocatedAtLTE", "releasedAt", "releasedAtNEQ", "releasedAtIn", "releasedAtNotIn", "releasedAtGT", "releasedAtGTE", "releasedAtLT", "releasedAtLTE", "releasedAtIsNil", "releasedAtNotNil", "hasAllocation", "hasAllocationWith", "hasMachine", "hasMachineWith"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOAllocationMembershipWhereInput2ᚖfleetgraphᚋentᚐAllocationMembershipWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOAllocationMembershipWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationMembershipWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOAllocationMembershipWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationMembershipWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNEQ = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "idNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNotIn = data
+		case "idGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGT = data
+		case "idGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGTE = data
+		case "idLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLT = data
+		case "idLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLTE = data
+		case "idEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDEqualFold = data
+		case "idContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDContainsFold = data
+		case "allocationId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationID = data
+		case "allocationIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDNEQ = data
+		case "allocationIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDIn = data
+		case "allocationIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDNotIn = data
+		case "allocationIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDGT = data
+		case "allocationIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDGTE = data
+		case "allocationIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDLT = data
+		case "allocationIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDLTE = data
+		case "allocationIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDContains = data
+		case "allocationIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDHasPrefix = data
+		case "allocationIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDHasSuffix = data
+		case "allocationIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDEqualFold = data
+		case "allocationIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationIDContainsFold = data
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineID = data
+		case "machineIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNEQ = data
+		case "machineIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDIn = data
+		case "machineIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNotIn = data
+		case "machineIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDGT = data
+		case "machineIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDGTE = data
+		case "machineIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDLT = data
+		case "machineIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDLTE = data
+		case "machineIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDContains = data
+		case "machineIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDHasPrefix = data
+		case "machineIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDHasSuffix = data
+		case "machineIdIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDIsNil = data
+		case "machineIdNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNotNil = data
+		case "machineIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDEqualFold = data
+		case "machineIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDContainsFold = data
+		case "machineName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineName = data
+		case "machineNameNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameNEQ = data
+		case "machineNameIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameIn = data
+		case "machineNameNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameNotIn = data
+		case "machineNameGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameGT = data
+		case "machineNameGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameGTE = data
+		case "machineNameLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameLT = data
+		case "machineNameLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameLTE = data
+		case "machineNameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameContains = data
+		case "machineNameHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameHasPrefix = data
+		case "machineNameHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameHasSuffix = data
+		case "machineNameEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameEqualFold = data
+		case "machineNameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineNameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineNameContainsFold = data
+		case "allocatedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAt = data
+		case "allocatedAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAtNEQ = data
+		case "allocatedAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAtIn = data
+		case "allocatedAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAtNotIn = data
+		case "allocatedAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAtGT = data
+		case "allocatedAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAtGTE = data
+		case "allocatedAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAtLT = data
+		case "allocatedAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocatedAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocatedAtLTE = data
+		case "releasedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAt = data
+		case "releasedAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtNEQ = data
+		case "releasedAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtIn = data
+		case "releasedAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtNotIn = data
+		case "releasedAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtGT = data
+		case "releasedAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtGTE = data
+		case "releasedAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtLT = data
+		case "releasedAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtLTE = data
+		case "releasedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtIsNil = data
+		case "releasedAtNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("releasedAtNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReleasedAtNotNil = data
+		case "hasAllocation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasAllocation"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasAllocation = data
+		case "hasAllocationWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasAllocationWith"))
+			data, err := ec.unmarshalOAllocationWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasAllocationWith = data
+		case "hasMachine":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMachine"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMachine = data
+		case "hasMachineWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMachineWith"))
+			data, err := ec.unmarshalOMachineWhereInput2ᚕᚖfleetgraphᚋentᚐMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMachineWith = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAllocationMembershipWhereInput unmarshals raw into the AllocationMembershipWhereInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAllocationMembershipWhereInput(ctx context.Context, raw any) (ent.AllocationMembershipWhereInput, error) {
+	var out ent.AllocationMembershipWhereInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AllocationMembershipWhereInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputAllocationOrder(ctx context.Context, obj any) (ent.AllocationOrder, error) {
+	var it ent.AllocationOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNAllocationOrderField2ᚖfleetgraphᚋentᚐAllocationOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAllocationOrder unmarshals raw into the AllocationOrder input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAllocationOrder(ctx context.Context, raw any) (ent.AllocationOrder, error) {
+	var out ent.AllocationOrder
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AllocationOrder", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputAllocationWhereInput(ctx context.Context, obj any) (ent.AllocationWhereInput, error) {
+	var it ent.AllocationWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "hasSite", "hasSiteWith", "hasMemberships", "hasMembershipsWith"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOAllocationWhereInput2ᚖfleetgraphᚋentᚐAllocationWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOAllocationWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOAllocationWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNEQ = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "idNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNotIn = data
+		case "idGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGT = data
+		case "idGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGTE = data
+		case "idLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLT = data
+		case "idLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLTE = data
+		case "idEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDEqualFold = data
+		case "idContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDContainsFold = data
+		case "createdAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAt = data
+		case "createdAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNEQ = data
+		case "createdAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtIn = data
+		case "createdAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNotIn = data
+		case "createdAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGT = data
+		case "createdAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGTE = data
+		case "createdAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLT = data
+		case "createdAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLTE = data
+		case "siteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteID = data
+		case "siteIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDNEQ = data
+		case "siteIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDIn = data
+		case "siteIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDNotIn = data
+		case "siteIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDGT = data
+		case "siteIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDGTE = data
+		case "siteIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDLT = data
+		case "siteIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDLTE = data
+		case "siteIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDContains = data
+		case "siteIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDHasPrefix = data
+		case "siteIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDHasSuffix = data
+		case "siteIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDEqualFold = data
+		case "siteIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDContainsFold = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameNEQ = data
+		case "nameIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameIn = data
+		case "nameNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameNotIn = data
+		case "nameGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameGT = data
+		case "nameGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameGTE = data
+		case "nameLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameLT = data
+		case "nameLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameLTE = data
+		case "nameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContains = data
+		case "nameHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameHasPrefix = data
+		case "nameHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameHasSuffix = data
+		case "nameEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameEqualFold = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "hasSite":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSite"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSite = data
+		case "hasSiteWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSiteWith"))
+			data, err := ec.unmarshalOSiteWhereInput2ᚕᚖfleetgraphᚋentᚐSiteWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSiteWith = data
+		case "hasMemberships":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMemberships"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMemberships = data
+		case "hasMembershipsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMembershipsWith"))
+			data, err := ec.unmarshalOAllocationMembershipWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationMembershipWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMembershipsWith = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAllocationWhereInput unmarshals raw into the AllocationWhereInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAllocationWhereInput(ctx context.Context, raw any) (ent.AllocationWhereInput, error) {
+	var out ent.AllocationWhereInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AllocationWhereInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputExpectedMachineOrder(ctx context.Context, obj any) (ent.ExpectedMachineOrder, error) {
+	var it ent.ExpectedMachineOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNExpectedMachineOrderField2ᚖfleetgraphᚋentᚐExpectedMachineOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalExpectedMachineOrder unmarshals raw into the ExpectedMachineOrder input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalExpectedMachineOrder(ctx context.Context, raw any) (ent.ExpectedMachineOrder, error) {
+	var out ent.ExpectedMachineOrder
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ExpectedMachineOrder", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputExpectedMachineWhereInput(ctx context.Context, obj any) (ent.ExpectedMachineWhereInput, error) {
+	var it ent.ExpectedMachineWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "bmcMacAddress", "bmcMacAddressNEQ", "bmcMacAddressIn", "bmcMacAddressNotIn", "bmcMacAddressGT", "bmcMacAddressGTE", "bmcMacAddressLT", "bmcMacAddressLTE", "bmcMacAddressContains", "bmcMacAddressHasPrefix", "bmcMacAddressHasSuffix", "bmcMacAddressEqualFold", "bmcMacAddressContainsFold", "chassisSerialNumber", "chassisSerialNumberNEQ", "chassisSerialNumberIn", "chassisSerialNumberNotIn", "chassisSerialNumberGT", "chassisSerialNumberGTE", "chassisSerialNumberLT", "chassisSerialNumberLTE", "chassisSerialNumberContains", "chassisSerialNumberHasPrefix", "chassisSerialNumberHasSuffix", "chassisSerialNumberEqualFold", "chassisSerialNumberContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "skuId", "skuIdNEQ", "skuIdIn", "skuIdNotIn", "skuIdGT", "skuIdGTE", "skuIdLT", "skuIdLTE", "skuIdContains", "skuIdHasPrefix", "skuIdHasSuffix", "skuIdIsNil", "skuIdNotNil", "skuIdEqualFold", "skuIdContainsFold", "skuName", "skuNameNEQ", "skuNameIn", "skuNameNotIn", "skuNameGT", "skuNameGTE", "skuNameLT", "skuNameLTE", "skuNameContains", "skuNameHasPrefix", "skuNameHasSuffix", "skuNameIsNil", "skuNameNotNil", "skuNameEqualFold", "skuNameContainsFold", "rackName", "rackNameNEQ", "rackNameIn", "rackNameNotIn", "rackNameGT", "rackNameGTE", "rackNameLT", "rackNameLTE", "rackNameContains", "rackNameHasPrefix", "rackNameHasSuffix", "rackNameIsNil", "rackNameNotNil", "rackNameEqualFold", "rackNameContainsFold", "defaultPauseIngestionAndPoweron", "defaultPauseIngestionAndPoweronNEQ", "defaultPauseIngestionAndPoweronIsNil", "defaultPauseIngestionAndPoweronNotNil", "dpfEnabled", "dpfEnabledNEQ", "dpfEnabledIsNil", "dpfEnabledNotNil", "bmcIpAddress", "bmcIpAddressNEQ", "bmcIpAddressIn", "bmcIpAddressNotIn", "bmcIpAddressGT", "bmcIpAddressGTE", "bmcIpAddressLT", "bmcIpAddressLTE", "bmcIpAddressContains", "bmcIpAddressHasPrefix", "bmcIpAddressHasSuffix", "bmcIpAddressIsNil", "bmcIpAddressNotNil", "bmcIpAddressEqualFold", "bmcIpAddressContainsFold", "bmcRetainCredentials", "bmcRetainCredentialsNEQ", "bmcRetainCredentialsIsNil", "bmcRetainCredentialsNotNil", "dpuMode", "dpuModeNEQ", "dpuModeIn", "dpuModeNotIn", "dpuModeIsNil", "dpuModeNotNil", "machineId", "machineIdNEQ", "machineIdIn", "machineIdNotIn", "machineIdGT", "machineIdGTE", "machineIdLT", "machineIdLTE", "machineIdContains", "machineIdHasPrefix", "machineIdHasSuffix", "machineIdIsNil", "machineIdNotNil", "machineIdEqualFold", "machineIdContainsFold", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasSku", "hasSkuWith", "hasMachine", "hasMachineWith"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOExpectedMachineWhereInput2ᚖfleetgraphᚋentᚐExpectedMachineWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOExpectedMachineWhereInput2ᚕᚖfleetgraphᚋentᚐExpectedMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOExpectedMachineWhereInput2ᚕᚖfleetgraphᚋentᚐExpectedMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNEQ = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "idNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNotIn = data
+		case "idGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGT = data
+		case "idGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGTE = data
+		case "idLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLT = data
+		case "idLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLTE = data
+		case "idEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDEqualFold = data
+		case "idContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDContainsFold = data
+		case "createdAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAt = data
+		case "createdAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNEQ = data
+		case "createdAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtIn = data
+		case "createdAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNotIn = data
+		case "createdAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGT = data
+		case "createdAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGTE = data
+		case "createdAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLT = data
+		case "createdAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLTE = data
+		case "siteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteID = data
+		case "siteIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDNEQ = data
+		case "siteIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDIn = data
+		case "siteIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDNotIn = data
+		case "siteIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDGT = data
+		case "siteIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDGTE = data
+		case "siteIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDLT = data
+		case "siteIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDLTE = data
+		case "siteIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDContains = data
+		case "siteIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDHasPrefix = data
+		case "siteIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDHasSuffix = data
+		case "siteIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDEqualFold = data
+		case "siteIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDContainsFold = data
+		case "bmcMacAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddress"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddress = data
+		case "bmcMacAddressNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressNEQ = data
+		case "bmcMacAddressIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressIn = data
+		case "bmcMacAddressNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressNotIn = data
+		case "bmcMacAddressGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressGT = data
+		case "bmcMacAddressGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressGTE = data
+		case "bmcMacAddressLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressLT = data
+		case "bmcMacAddressLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressLTE = data
+		case "bmcMacAddressContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressContains = data
+		case "bmcMacAddressHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressHasPrefix = data
+		case "bmcMacAddressHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressHasSuffix = data
+		case "bmcMacAddressEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressEqualFold = data
+		case "bmcMacAddressContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcMacAddressContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcMACAddressContainsFold = data
+		case "chassisSerialNumber":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumber"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumber = data
+		case "chassisSerialNumberNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberNEQ = data
+		case "chassisSerialNumberIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberIn = data
+		case "chassisSerialNumberNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberNotIn = data
+		case "chassisSerialNumberGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberGT = data
+		case "chassisSerialNumberGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberGTE = data
+		case "chassisSerialNumberLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberLT = data
+		case "chassisSerialNumberLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberLTE = data
+		case "chassisSerialNumberContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberContains = data
+		case "chassisSerialNumberHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberHasPrefix = data
+		case "chassisSerialNumberHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberHasSuffix = data
+		case "chassisSerialNumberEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberEqualFold = data
+		case "chassisSerialNumberContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("chassisSerialNumberContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ChassisSerialNumberContainsFold = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameNEQ = data
+		case "nameIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameIn = data
+		case "nameNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameNotIn = data
+		case "nameGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameGT = data
+		case "nameGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameGTE = data
+		case "nameLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameLT = data
+		case "nameLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameLTE = data
+		case "nameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContains = data
+		case "nameHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameHasPrefix = data
+		case "nameHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameHasSuffix = data
+		case "nameEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameEqualFold = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "descriptionNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionNEQ = data
+		case "descriptionIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionIn = data
+		case "descriptionNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionNotIn = data
+		case "descriptionGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionGT = data
+		case "descriptionGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionGTE = data
+		case "descriptionLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionLT = data
+		case "descriptionLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionLTE = data
+		case "descriptionContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionContains = data
+		case "descriptionHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionHasPrefix = data
+		case "descriptionHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionHasSuffix = data
+		case "descriptionEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionEqualFold = data
+		case "descriptionContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionContainsFold = data
+		case "skuId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuID = data
+		case "skuIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDNEQ = data
+		case "skuIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDIn = data
+		case "skuIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDNotIn = data
+		case "skuIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDGT = data
+		case "skuIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDGTE = data
+		case "skuIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDLT = data
+		case "skuIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDLTE = data
+		case "skuIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDContains = data
+		case "skuIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDHasPrefix = data
+		case "skuIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDHasSuffix = data
+		case "skuIdIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDIsNil = data
+		case "skuIdNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDNotNil = data
+		case "skuIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDEqualFold = data
+		case "skuIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuIDContainsFold = data
+		case "skuName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuName = data
+		case "skuNameNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameNEQ = data
+		case "skuNameIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameIn = data
+		case "skuNameNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameNotIn = data
+		case "skuNameGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameGT = data
+		case "skuNameGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameGTE = data
+		case "skuNameLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameLT = data
+		case "skuNameLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameLTE = data
+		case "skuNameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameContains = data
+		case "skuNameHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameHasPrefix = data
+		case "skuNameHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameHasSuffix = data
+		case "skuNameIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameIsNil = data
+		case "skuNameNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameNotNil = data
+		case "skuNameEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameEqualFold = data
+		case "skuNameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("skuNameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SkuNameContainsFold = data
+		case "rackName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackName = data
+		case "rackNameNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameNEQ = data
+		case "rackNameIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameIn = data
+		case "rackNameNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameNotIn = data
+		case "rackNameGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameGT = data
+		case "rackNameGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameGTE = data
+		case "rackNameLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameLT = data
+		case "rackNameLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameLTE = data
+		case "rackNameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameContains = data
+		case "rackNameHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameHasPrefix = data
+		case "rackNameHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameHasSuffix = data
+		case "rackNameIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameIsNil = data
+		case "rackNameNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameNotNil = data
+		case "rackNameEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameEqualFold = data
+		case "rackNameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rackNameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RackNameContainsFold = data
+		case "defaultPauseIngestionAndPoweron":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("defaultPauseIngestionAndPoweron"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DefaultPauseIngestionAndPoweron = data
+		case "defaultPauseIngestionAndPoweronNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("defaultPauseIngestionAndPoweronNEQ"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DefaultPauseIngestionAndPoweronNEQ = data
+		case "defaultPauseIngestionAndPoweronIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("defaultPauseIngestionAndPoweronIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DefaultPauseIngestionAndPoweronIsNil = data
+		case "defaultPauseIngestionAndPoweronNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("defaultPauseIngestionAndPoweronNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DefaultPauseIngestionAndPoweronNotNil = data
+		case "dpfEnabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpfEnabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpfEnabled = data
+		case "dpfEnabledNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpfEnabledNEQ"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpfEnabledNEQ = data
+		case "dpfEnabledIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpfEnabledIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpfEnabledIsNil = data
+		case "dpfEnabledNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpfEnabledNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpfEnabledNotNil = data
+		case "bmcIpAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddress"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddress = data
+		case "bmcIpAddressNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressNEQ = data
+		case "bmcIpAddressIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressIn = data
+		case "bmcIpAddressNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressNotIn = data
+		case "bmcIpAddressGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressGT = data
+		case "bmcIpAddressGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressGTE = data
+		case "bmcIpAddressLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressLT = data
+		case "bmcIpAddressLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressLTE = data
+		case "bmcIpAddressContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressContains = data
+		case "bmcIpAddressHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressHasPrefix = data
+		case "bmcIpAddressHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressHasSuffix = data
+		case "bmcIpAddressIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressIsNil = data
+		case "bmcIpAddressNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressNotNil = data
+		case "bmcIpAddressEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressEqualFold = data
+		case "bmcIpAddressContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcIpAddressContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcIPAddressContainsFold = data
+		case "bmcRetainCredentials":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcRetainCredentials"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcRetainCredentials = data
+		case "bmcRetainCredentialsNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcRetainCredentialsNEQ"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcRetainCredentialsNEQ = data
+		case "bmcRetainCredentialsIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcRetainCredentialsIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcRetainCredentialsIsNil = data
+		case "bmcRetainCredentialsNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bmcRetainCredentialsNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BmcRetainCredentialsNotNil = data
+		case "dpuMode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpuMode"))
+			data, err := ec.unmarshalODpuMode2ᚖfleetgraphᚋfleetᚐDpuMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpuMode = data
+		case "dpuModeNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpuModeNEQ"))
+			data, err := ec.unmarshalODpuMode2ᚖfleetgraphᚋfleetᚐDpuMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpuModeNEQ = data
+		case "dpuModeIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpuModeIn"))
+			data, err := ec.unmarshalODpuMode2ᚕfleetgraphᚋfleetᚐDpuModeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpuModeIn = data
+		case "dpuModeNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpuModeNotIn"))
+			data, err := ec.unmarshalODpuMode2ᚕfleetgraphᚋfleetᚐDpuModeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpuModeNotIn = data
+		case "dpuModeIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpuModeIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpuModeIsNil = data
+		case "dpuModeNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dpuModeNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DpuModeNotNil = data
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineID = data
+		case "machineIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNEQ = data
+		case "machineIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDIn = data
+		case "machineIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNotIn = data
+		case "machineIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDGT = data
+		case "machineIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDGTE = data
+		case "machineIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDLT = data
+		case "machineIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDLTE = data
+		case "machineIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDContains = data
+		case "machineIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDHasPrefix = data
+		case "machineIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDHasSuffix = data
+		case "machineIdIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDIsNil = data
+		case "machineIdNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNotNil = data
+		case "machineIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDEqualFold = data
+		case "machineIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDContainsFold = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		case "revisionNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionNEQ"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionNEQ = data
+		case "revisionIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionIn"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionIn = data
+		case "revisionNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionNotIn"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionNotIn = data
+		case "revisionGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionGT"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionGT = data
+		case "revisionGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionGTE"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionGTE = data
+		case "revisionLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionLT"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionLT = data
+		case "revisionLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revisionLTE"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevisionLTE = data
+		case "updatedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAt = data
+		case "updatedAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAtNEQ = data
+		case "updatedAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAtIn = data
+		case "updatedAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAtNotIn = data
+		case "updatedAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAtGT = data
+		case "updatedAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAtGTE = data
+		case "updatedAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAtLT = data
+		case "updatedAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpdatedAtLTE = data
+		case "hasSite":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSite"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSite = data
+		case "hasSiteWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSiteWith"))
+			data, err := ec.unmarshalOSiteWhereInput2ᚕᚖfleetgraphᚋentᚐSiteWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSiteWith = data
+		case "hasSku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSku"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSku = data
+		case "hasSkuWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSkuWith"))
+			data, err := ec.unmarshalOSkuWhereInput2ᚕᚖfleetgraphᚋentᚐSkuWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSkuWith = data
+		case "hasMachine":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMachine"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMachine = data
+		case "hasMachineWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMachineWith"))
+			data, err := ec.unmarshalOMachineWhereInput2ᚕᚖfleetgraphᚋentᚐMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMachineWith = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalExpectedMachineWhereInput unmarshals raw into the ExpectedMachineWhereInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalExpectedMachineWhereInput(ctx context.Context, raw any) (ent.ExpectedMachineWhereInput, error) {
+	var out ent.ExpectedMachineWhereInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ExpectedMachineWhereInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputHealthAlertOrder(ctx context.Context, obj any) (ent.HealthAlertOrder, error) {
 	var it ent.HealthAlertOrder
 	if obj == nil {
@@ -5966,6 +11218,465 @@ func UnmarshalHealthAlertWhereInput(ctx context.Context, raw any) (ent.HealthAle
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputMachineClaimOrder(ctx context.Context, obj any) (ent.MachineClaimOrder, error) {
+	var it ent.MachineClaimOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNMachineClaimOrderField2ᚖfleetgraphᚋentᚐMachineClaimOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalMachineClaimOrder unmarshals raw into the MachineClaimOrder input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalMachineClaimOrder(ctx context.Context, raw any) (ent.MachineClaimOrder, error) {
+	var out ent.MachineClaimOrder
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "MachineClaimOrder", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputMachineClaimWhereInput(ctx context.Context, obj any) (ent.MachineClaimWhereInput, error) {
+	var it ent.MachineClaimWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "machineId", "machineIdNEQ", "machineIdIn", "machineIdNotIn", "machineIdGT", "machineIdGTE", "machineIdLT", "machineIdLTE", "machineIdContains", "machineIdHasPrefix", "machineIdHasSuffix", "machineIdEqualFold", "machineIdContainsFold", "kind", "kindNEQ", "kindIn", "kindNotIn", "holderId", "holderIdNEQ", "holderIdIn", "holderIdNotIn", "holderIdGT", "holderIdGTE", "holderIdLT", "holderIdLTE", "holderIdContains", "holderIdHasPrefix", "holderIdHasSuffix", "holderIdEqualFold", "holderIdContainsFold", "hasMachine", "hasMachineWith"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOMachineClaimWhereInput2ᚖfleetgraphᚋentᚐMachineClaimWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOMachineClaimWhereInput2ᚕᚖfleetgraphᚋentᚐMachineClaimWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOMachineClaimWhereInput2ᚕᚖfleetgraphᚋentᚐMachineClaimWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNEQ = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "idNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNotIn = data
+		case "idGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGT = data
+		case "idGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGTE = data
+		case "idLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLT = data
+		case "idLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLTE = data
+		case "idEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDEqualFold = data
+		case "idContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDContainsFold = data
+		case "createdAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAt = data
+		case "createdAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNEQ = data
+		case "createdAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtIn = data
+		case "createdAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNotIn = data
+		case "createdAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGT = data
+		case "createdAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGTE = data
+		case "createdAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLT = data
+		case "createdAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLTE = data
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineID = data
+		case "machineIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNEQ = data
+		case "machineIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDIn = data
+		case "machineIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDNotIn = data
+		case "machineIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDGT = data
+		case "machineIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDGTE = data
+		case "machineIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDLT = data
+		case "machineIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDLTE = data
+		case "machineIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDContains = data
+		case "machineIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDHasPrefix = data
+		case "machineIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDHasSuffix = data
+		case "machineIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDEqualFold = data
+		case "machineIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineIDContainsFold = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalOClaimKind2ᚖfleetgraphᚋfleetᚐClaimKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "kindNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kindNEQ"))
+			data, err := ec.unmarshalOClaimKind2ᚖfleetgraphᚋfleetᚐClaimKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KindNEQ = data
+		case "kindIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kindIn"))
+			data, err := ec.unmarshalOClaimKind2ᚕfleetgraphᚋfleetᚐClaimKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KindIn = data
+		case "kindNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kindNotIn"))
+			data, err := ec.unmarshalOClaimKind2ᚕfleetgraphᚋfleetᚐClaimKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KindNotIn = data
+		case "holderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderID = data
+		case "holderIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDNEQ = data
+		case "holderIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDIn = data
+		case "holderIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDNotIn = data
+		case "holderIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDGT = data
+		case "holderIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDGTE = data
+		case "holderIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDLT = data
+		case "holderIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDLTE = data
+		case "holderIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDContains = data
+		case "holderIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDHasPrefix = data
+		case "holderIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDHasSuffix = data
+		case "holderIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDEqualFold = data
+		case "holderIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holderIdContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HolderIDContainsFold = data
+		case "hasMachine":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMachine"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMachine = data
+		case "hasMachineWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMachineWith"))
+			data, err := ec.unmarshalOMachineWhereInput2ᚕᚖfleetgraphᚋentᚐMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMachineWith = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalMachineClaimWhereInput unmarshals raw into the MachineClaimWhereInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalMachineClaimWhereInput(ctx context.Context, raw any) (ent.MachineClaimWhereInput, error) {
+	var out ent.MachineClaimWhereInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "MachineClaimWhereInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputMachineOrder(ctx context.Context, obj any) (ent.MachineOrder, error) {
 	var it ent.MachineOrder
 	if obj == nil {
@@ -6030,7 +11741,7 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "bmcMacAddress", "bmcMacAddressNEQ", "bmcMacAddressIn", "bmcMacAddressNotIn", "bmcMacAddressGT", "bmcMacAddressGTE", "bmcMacAddressLT", "bmcMacAddressLTE", "bmcMacAddressContains", "bmcMacAddressHasPrefix", "bmcMacAddressHasSuffix", "bmcMacAddressEqualFold", "bmcMacAddressContainsFold", "kind", "kindNEQ", "kindIn", "kindNotIn", "platform", "platformNEQ", "platformIn", "platformNotIn", "platformGT", "platformGTE", "platformLT", "platformLTE", "platformContains", "platformHasPrefix", "platformHasSuffix", "platformEqualFold", "platformContainsFold", "serialNumber", "serialNumberNEQ", "serialNumberIn", "serialNumberNotIn", "serialNumberGT", "serialNumberGTE", "serialNumberLT", "serialNumberLTE", "serialNumberContains", "serialNumberHasPrefix", "serialNumberHasSuffix", "serialNumberEqualFold", "serialNumberContainsFold", "vendor", "vendorNEQ", "vendorIn", "vendorNotIn", "vendorGT", "vendorGTE", "vendorLT", "vendorLTE", "vendorContains", "vendorHasPrefix", "vendorHasSuffix", "vendorEqualFold", "vendorContainsFold", "model", "modelNEQ", "modelIn", "modelNotIn", "modelGT", "modelGTE", "modelLT", "modelLTE", "modelContains", "modelHasPrefix", "modelHasSuffix", "modelEqualFold", "modelContainsFold", "state", "stateNEQ", "stateIn", "stateNotIn", "subState", "subStateNEQ", "subStateIn", "subStateNotIn", "subStateIsNil", "subStateNotNil", "stateChangedAt", "stateChangedAtNEQ", "stateChangedAtIn", "stateChangedAtNotIn", "stateChangedAtGT", "stateChangedAtGTE", "stateChangedAtLT", "stateChangedAtLTE", "skuId", "skuIdNEQ", "skuIdIn", "skuIdNotIn", "skuIdGT", "skuIdGTE", "skuIdLT", "skuIdLTE", "skuIdContains", "skuIdHasPrefix", "skuIdHasSuffix", "skuIdIsNil", "skuIdNotNil", "skuIdEqualFold", "skuIdContainsFold", "skuName", "skuNameNEQ", "skuNameIn", "skuNameNotIn", "skuNameGT", "skuNameGTE", "skuNameLT", "skuNameLTE", "skuNameContains", "skuNameHasPrefix", "skuNameHasSuffix", "skuNameIsNil", "skuNameNotNil", "skuNameEqualFold", "skuNameContainsFold", "inventoryReportedAt", "inventoryReportedAtNEQ", "inventoryReportedAtIn", "inventoryReportedAtNotIn", "inventoryReportedAtGT", "inventoryReportedAtGTE", "inventoryReportedAtLT", "inventoryReportedAtLTE", "inventoryReportedAtIsNil", "inventoryReportedAtNotNil", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasSku", "hasSkuWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasTransitions", "hasTransitionsWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "bmcMacAddress", "bmcMacAddressNEQ", "bmcMacAddressIn", "bmcMacAddressNotIn", "bmcMacAddressGT", "bmcMacAddressGTE", "bmcMacAddressLT", "bmcMacAddressLTE", "bmcMacAddressContains", "bmcMacAddressHasPrefix", "bmcMacAddressHasSuffix", "bmcMacAddressEqualFold", "bmcMacAddressContainsFold", "kind", "kindNEQ", "kindIn", "kindNotIn", "platform", "platformNEQ", "platformIn", "platformNotIn", "platformGT", "platformGTE", "platformLT", "platformLTE", "platformContains", "platformHasPrefix", "platformHasSuffix", "platformEqualFold", "platformContainsFold", "serialNumber", "serialNumberNEQ", "serialNumberIn", "serialNumberNotIn", "serialNumberGT", "serialNumberGTE", "serialNumberLT", "serialNumberLTE", "serialNumberContains", "serialNumberHasPrefix", "serialNumberHasSuffix", "serialNumberEqualFold", "serialNumberContainsFold", "vendor", "vendorNEQ", "vendorIn", "vendorNotIn", "vendorGT", "vendorGTE", "vendorLT", "vendorLTE", "vendorContains", "vendorHasPrefix", "vendorHasSuffix", "vendorEqualFold", "vendorContainsFold", "model", "modelNEQ", "modelIn", "modelNotIn", "modelGT", "modelGTE", "modelLT", "modelLTE", "modelContains", "modelHasPrefix", "modelHasSuffix", "modelEqualFold", "modelContainsFold", "state", "stateNEQ", "stateIn", "stateNotIn", "subState", "subStateNEQ", "subStateIn", "subStateNotIn", "subStateIsNil", "subStateNotNil", "stateChangedAt", "stateChangedAtNEQ", "stateChangedAtIn", "stateChangedAtNotIn", "stateChangedAtGT", "stateChangedAtGTE", "stateChangedAtLT", "stateChangedAtLTE", "skuId", "skuIdNEQ", "skuIdIn", "skuIdNotIn", "skuIdGT", "skuIdGTE", "skuIdLT", "skuIdLTE", "skuIdContains", "skuIdHasPrefix", "skuIdHasSuffix", "skuIdIsNil", "skuIdNotNil", "skuIdEqualFold", "skuIdContainsFold", "skuName", "skuNameNEQ", "skuNameIn", "skuNameNotIn", "skuNameGT", "skuNameGTE", "skuNameLT", "skuNameLTE", "skuNameContains", "skuNameHasPrefix", "skuNameHasSuffix", "skuNameIsNil", "skuNameNotNil", "skuNameEqualFold", "skuNameContainsFold", "inventoryReportedAt", "inventoryReportedAtNEQ", "inventoryReportedAtIn", "inventoryReportedAtNotIn", "inventoryReportedAtGT", "inventoryReportedAtGTE", "inventoryReportedAtLT", "inventoryReportedAtLTE", "inventoryReportedAtIsNil", "inventoryReportedAtNotNil", "verifyRequestedAt", "verifyRequestedAtNEQ", "verifyRequestedAtIn", "verifyRequestedAtNotIn", "verifyRequestedAtGT", "verifyRequestedAtGTE", "verifyRequestedAtLT", "verifyRequestedAtLTE", "verifyRequestedAtIsNil", "verifyRequestedAtNotNil", "lastMatchAttemptAt", "lastMatchAttemptAtNEQ", "lastMatchAttemptAtIn", "lastMatchAttemptAtNotIn", "lastMatchAttemptAtGT", "lastMatchAttemptAtGTE", "lastMatchAttemptAtLT", "lastMatchAttemptAtLTE", "lastMatchAttemptAtIsNil", "lastMatchAttemptAtNotNil", "lastGenerateAttemptAt", "lastGenerateAttemptAtNEQ", "lastGenerateAttemptAtIn", "lastGenerateAttemptAtNotIn", "lastGenerateAttemptAtGT", "lastGenerateAttemptAtGTE", "lastGenerateAttemptAtLT", "lastGenerateAttemptAtLTE", "lastGenerateAttemptAtIsNil", "lastGenerateAttemptAtNotNil", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasSku", "hasSkuWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasTransitions", "hasTransitionsWith", "hasExpectedMachine", "hasExpectedMachineWith", "hasMemberships", "hasMembershipsWith", "hasClaim", "hasClaimWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7255,6 +12966,216 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.InventoryReportedAtNotNil = data
+		case "verifyRequestedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAt = data
+		case "verifyRequestedAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtNEQ = data
+		case "verifyRequestedAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtIn = data
+		case "verifyRequestedAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtNotIn = data
+		case "verifyRequestedAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtGT = data
+		case "verifyRequestedAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtGTE = data
+		case "verifyRequestedAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtLT = data
+		case "verifyRequestedAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtLTE = data
+		case "verifyRequestedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtIsNil = data
+		case "verifyRequestedAtNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifyRequestedAtNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifyRequestedAtNotNil = data
+		case "lastMatchAttemptAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAt = data
+		case "lastMatchAttemptAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtNEQ = data
+		case "lastMatchAttemptAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtIn = data
+		case "lastMatchAttemptAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtNotIn = data
+		case "lastMatchAttemptAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtGT = data
+		case "lastMatchAttemptAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtGTE = data
+		case "lastMatchAttemptAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtLT = data
+		case "lastMatchAttemptAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtLTE = data
+		case "lastMatchAttemptAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtIsNil = data
+		case "lastMatchAttemptAtNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastMatchAttemptAtNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastMatchAttemptAtNotNil = data
+		case "lastGenerateAttemptAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAt = data
+		case "lastGenerateAttemptAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtNEQ = data
+		case "lastGenerateAttemptAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtIn = data
+		case "lastGenerateAttemptAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtNotIn = data
+		case "lastGenerateAttemptAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtGT = data
+		case "lastGenerateAttemptAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtGTE = data
+		case "lastGenerateAttemptAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtLT = data
+		case "lastGenerateAttemptAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtLTE = data
+		case "lastGenerateAttemptAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtIsNil = data
+		case "lastGenerateAttemptAtNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lastGenerateAttemptAtNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LastGenerateAttemptAtNotNil = data
 		case "updatedAt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updatedAt"))
 			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
@@ -7367,6 +13288,48 @@ func (ec *executionContext) unmarshalInputMachineWhereInput(ctx context.Context,
 				return it, err
 			}
 			it.HasTransitionsWith = data
+		case "hasExpectedMachine":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasExpectedMachine"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasExpectedMachine = data
+		case "hasExpectedMachineWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasExpectedMachineWith"))
+			data, err := ec.unmarshalOExpectedMachineWhereInput2ᚕᚖfleetgraphᚋentᚐExpectedMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasExpectedMachineWith = data
+		case "hasMemberships":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMemberships"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMemberships = data
+		case "hasMembershipsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasMembershipsWith"))
+			data, err := ec.unmarshalOAllocationMembershipWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationMembershipWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasMembershipsWith = data
+		case "hasClaim":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasClaim"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasClaim = data
+		case "hasClaimWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasClaimWith"))
+			data, err := ec.unmarshalOMachineClaimWhereInput2ᚕᚖfleetgraphᚋentᚐMachineClaimWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasClaimWith = data
 		}
 	}
 	return it, nil
@@ -7448,7 +13411,7 @@ func (ec *executionContext) unmarshalInputSiteWhereInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSkus", "hasSkusWith", "hasMachines", "hasMachinesWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasTransitions", "hasTransitionsWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSkus", "hasSkusWith", "hasMachines", "hasMachinesWith", "hasExpectedMachines", "hasExpectedMachinesWith", "hasAllocations", "hasAllocationsWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasTransitions", "hasTransitionsWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7924,6 +13887,34 @@ func (ec *executionContext) unmarshalInputSiteWhereInput(ctx context.Context, ob
 				return it, err
 			}
 			it.HasMachinesWith = data
+		case "hasExpectedMachines":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasExpectedMachines"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasExpectedMachines = data
+		case "hasExpectedMachinesWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasExpectedMachinesWith"))
+			data, err := ec.unmarshalOExpectedMachineWhereInput2ᚕᚖfleetgraphᚋentᚐExpectedMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasExpectedMachinesWith = data
+		case "hasAllocations":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasAllocations"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasAllocations = data
+		case "hasAllocationsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasAllocationsWith"))
+			data, err := ec.unmarshalOAllocationWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasAllocationsWith = data
 		case "hasHealthAlerts":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasHealthAlerts"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -8033,7 +14024,7 @@ func (ec *executionContext) unmarshalInputSkuWhereInput(ctx context.Context, obj
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "deviceType", "deviceTypeNEQ", "deviceTypeIn", "deviceTypeNotIn", "deviceTypeGT", "deviceTypeGTE", "deviceTypeLT", "deviceTypeLTE", "deviceTypeContains", "deviceTypeHasPrefix", "deviceTypeHasSuffix", "deviceTypeIsNil", "deviceTypeNotNil", "deviceTypeEqualFold", "deviceTypeContainsFold", "schemaVersion", "schemaVersionNEQ", "schemaVersionIn", "schemaVersionNotIn", "schemaVersionGT", "schemaVersionGTE", "schemaVersionLT", "schemaVersionLTE", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasMachines", "hasMachinesWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "deviceType", "deviceTypeNEQ", "deviceTypeIn", "deviceTypeNotIn", "deviceTypeGT", "deviceTypeGTE", "deviceTypeLT", "deviceTypeLTE", "deviceTypeContains", "deviceTypeHasPrefix", "deviceTypeHasSuffix", "deviceTypeIsNil", "deviceTypeNotNil", "deviceTypeEqualFold", "deviceTypeContainsFold", "schemaVersion", "schemaVersionNEQ", "schemaVersionIn", "schemaVersionNotIn", "schemaVersionGT", "schemaVersionGTE", "schemaVersionLT", "schemaVersionLTE", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSite", "hasSiteWith", "hasMachines", "hasMachinesWith", "hasExpectedMachines", "hasExpectedMachinesWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -8761,6 +14752,20 @@ func (ec *executionContext) unmarshalInputSkuWhereInput(ctx context.Context, obj
 				return it, err
 			}
 			it.HasMachinesWith = data
+		case "hasExpectedMachines":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasExpectedMachines"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasExpectedMachines = data
+		case "hasExpectedMachinesWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasExpectedMachinesWith"))
+			data, err := ec.unmarshalOExpectedMachineWhereInput2ᚕᚖfleetgraphᚋentᚐExpectedMachineWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasExpectedMachinesWith = data
 		}
 	}
 	return it, nil
@@ -10802,6 +16807,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Site(ctx, sel, obj)
+	case *ent.MachineClaim:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._MachineClaim(ctx, sel, obj)
 	case *ent.Machine:
 		if obj == nil {
 			return graphql.Null
@@ -10812,6 +16822,21 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._HealthAlert(ctx, sel, obj)
+	case *ent.ExpectedMachine:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ExpectedMachine(ctx, sel, obj)
+	case *ent.AllocationMembership:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._AllocationMembership(ctx, sel, obj)
+	case *ent.Allocation:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Allocation(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
@@ -10824,6 +16849,556 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var allocationImplementors = []string{"Allocation", "Node"}
+
+func (ec *executionContext) _Allocation(ctx context.Context, sel ast.SelectionSet, obj *ent.Allocation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Allocation")
+		case "id":
+			out.Values[i] = ec._Allocation_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._Allocation_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "siteId":
+			out.Values[i] = ec._Allocation_siteId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._Allocation_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "site":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Allocation_site(ctx, field, obj)
+				})
+		case "memberships":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Allocation_memberships(ctx, field, obj)
+				})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var allocationConnectionImplementors = []string{"AllocationConnection"}
+
+func (ec *executionContext) _AllocationConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.AllocationConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationConnection")
+		case "edges":
+			out.Values[i] = ec._AllocationConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._AllocationConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._AllocationConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._AllocationConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var allocationEdgeImplementors = []string{"AllocationEdge"}
+
+func (ec *executionContext) _AllocationEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.AllocationEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationEdge")
+		case "node":
+			out.Values[i] = ec._AllocationEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._AllocationEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var allocationMembershipImplementors = []string{"AllocationMembership", "Node"}
+
+func (ec *executionContext) _AllocationMembership(ctx context.Context, sel ast.SelectionSet, obj *ent.AllocationMembership) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationMembershipImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationMembership")
+		case "id":
+			out.Values[i] = ec._AllocationMembership_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "allocationId":
+			out.Values[i] = ec._AllocationMembership_allocationId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "machineId":
+			out.Values[i] = ec._AllocationMembership_machineId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "machineName":
+			out.Values[i] = ec._AllocationMembership_machineName(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "allocatedAt":
+			out.Values[i] = ec._AllocationMembership_allocatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "releasedAt":
+			out.Values[i] = ec._AllocationMembership_releasedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "allocation":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._AllocationMembership_allocation(ctx, field, obj)
+				})
+		case "machine":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._AllocationMembership_machine(ctx, field, obj)
+				})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var allocationMembershipConnectionImplementors = []string{"AllocationMembershipConnection"}
+
+func (ec *executionContext) _AllocationMembershipConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.AllocationMembershipConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationMembershipConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationMembershipConnection")
+		case "edges":
+			out.Values[i] = ec._AllocationMembershipConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._AllocationMembershipConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._AllocationMembershipConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._AllocationMembershipConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var allocationMembershipEdgeImplementors = []string{"AllocationMembershipEdge"}
+
+func (ec *executionContext) _AllocationMembershipEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.AllocationMembershipEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationMembershipEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationMembershipEdge")
+		case "node":
+			out.Values[i] = ec._AllocationMembershipEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._AllocationMembershipEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var expectedMachineImplementors = []string{"ExpectedMachine", "Node"}
+
+func (ec *executionContext) _ExpectedMachine(ctx context.Context, sel ast.SelectionSet, obj *ent.ExpectedMachine) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, expectedMachineImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ExpectedMachine")
+		case "id":
+			out.Values[i] = ec._ExpectedMachine_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._ExpectedMachine_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "siteId":
+			out.Values[i] = ec._ExpectedMachine_siteId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bmcMacAddress":
+			out.Values[i] = ec._ExpectedMachine_bmcMacAddress(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "chassisSerialNumber":
+			out.Values[i] = ec._ExpectedMachine_chassisSerialNumber(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "fallbackDpuSerialNumbers":
+			out.Values[i] = ec._ExpectedMachine_fallbackDpuSerialNumbers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._ExpectedMachine_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "description":
+			out.Values[i] = ec._ExpectedMachine_description(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "labels":
+			out.Values[i] = ec._ExpectedMachine_labels(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "skuId":
+			out.Values[i] = ec._ExpectedMachine_skuId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "skuName":
+			out.Values[i] = ec._ExpectedMachine_skuName(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "hostNics":
+			out.Values[i] = ec._ExpectedMachine_hostNics(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "rackName":
+			out.Values[i] = ec._ExpectedMachine_rackName(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "defaultPauseIngestionAndPoweron":
+			out.Values[i] = ec._ExpectedMachine_defaultPauseIngestionAndPoweron(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "dpfEnabled":
+			out.Values[i] = ec._ExpectedMachine_dpfEnabled(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bmcIpAddress":
+			out.Values[i] = ec._ExpectedMachine_bmcIpAddress(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "bmcRetainCredentials":
+			out.Values[i] = ec._ExpectedMachine_bmcRetainCredentials(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "dpuMode":
+			out.Values[i] = ec._ExpectedMachine_dpuMode(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "hostLifecycleProfile":
+			out.Values[i] = ec._ExpectedMachine_hostLifecycleProfile(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "machineId":
+			out.Values[i] = ec._ExpectedMachine_machineId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "revision":
+			out.Values[i] = ec._ExpectedMachine_revision(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "updatedAt":
+			out.Values[i] = ec._ExpectedMachine_updatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "site":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ExpectedMachine_site(ctx, field, obj)
+				})
+		case "sku":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ExpectedMachine_sku(ctx, field, obj)
+				})
+		case "machine":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ExpectedMachine_machine(ctx, field, obj)
+				})
+		case "hasBmcCredentials":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._ExpectedMachine_hasBmcCredentials(ctx, field, obj)
+				})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var expectedMachineConnectionImplementors = []string{"ExpectedMachineConnection"}
+
+func (ec *executionContext) _ExpectedMachineConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.ExpectedMachineConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, expectedMachineConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ExpectedMachineConnection")
+		case "edges":
+			out.Values[i] = ec._ExpectedMachineConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ExpectedMachineConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._ExpectedMachineConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ExpectedMachineConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var expectedMachineEdgeImplementors = []string{"ExpectedMachineEdge"}
+
+func (ec *executionContext) _ExpectedMachineEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.ExpectedMachineEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, expectedMachineEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ExpectedMachineEdge")
+		case "node":
+			out.Values[i] = ec._ExpectedMachineEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._ExpectedMachineEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
 
 var healthAlertImplementors = []string{"HealthAlert", "Node"}
 
@@ -11097,6 +17672,21 @@ func (ec *executionContext) _Machine(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "verifyRequestedAt":
+			out.Values[i] = ec._Machine_verifyRequestedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lastMatchAttemptAt":
+			out.Values[i] = ec._Machine_lastMatchAttemptAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lastGenerateAttemptAt":
+			out.Values[i] = ec._Machine_lastGenerateAttemptAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "updatedAt":
 			out.Values[i] = ec._Machine_updatedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -11126,6 +17716,24 @@ func (ec *executionContext) _Machine(ctx context.Context, sel ast.SelectionSet, 
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Machine_transitions(ctx, field, obj)
 				})
+		case "expectedMachine":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Machine_expectedMachine(ctx, field, obj)
+				})
+		case "memberships":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Machine_memberships(ctx, field, obj)
+				})
+		case "claim":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Machine_claim(ctx, field, obj)
+				})
 		case "inventory":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, false,
@@ -11143,6 +17751,83 @@ func (ec *executionContext) _Machine(ctx context.Context, sel ast.SelectionSet, 
 				true, false,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Machine_skuComparison(ctx, field, obj)
+				})
+		case "allocatable":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Machine_allocatable(ctx, field, obj)
+				})
+		case "allocationBlockers":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Machine_allocationBlockers(ctx, field, obj)
+				})
+		case "work":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Machine_work(ctx, field, obj)
+				})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var machineClaimImplementors = []string{"MachineClaim", "Node"}
+
+func (ec *executionContext) _MachineClaim(ctx context.Context, sel ast.SelectionSet, obj *ent.MachineClaim) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, machineClaimImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MachineClaim")
+		case "id":
+			out.Values[i] = ec._MachineClaim_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._MachineClaim_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "machineId":
+			out.Values[i] = ec._MachineClaim_machineId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kind":
+			out.Values[i] = ec._MachineClaim_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "holderId":
+			out.Values[i] = ec._MachineClaim_holderId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "machine":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._MachineClaim_machine(ctx, field, obj)
 				})
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -11326,6 +18011,18 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_nodes(ctx, field)
 				})
+		case "allocations":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_allocations(ctx, field)
+				})
+		case "expectedMachines":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_expectedMachines(ctx, field)
+				})
 		case "healthAlerts":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
 				true, true,
@@ -11367,6 +18064,12 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_viewer(ctx, field)
+				})
+		case "expectedMachine":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_expectedMachine(ctx, field)
 				})
 		case "machine":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
@@ -11466,6 +18169,16 @@ func (ec *executionContext) _Site(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "bomValidation":
+			out.Values[i] = ec._Site_bomValidation(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "machineValidation":
+			out.Values[i] = ec._Site_machineValidation(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "revision":
 			out.Values[i] = ec._Site_revision(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -11487,6 +18200,18 @@ func (ec *executionContext) _Site(ctx context.Context, sel ast.SelectionSet, obj
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Site_machines(ctx, field, obj)
+				})
+		case "expectedMachines":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Site_expectedMachines(ctx, field, obj)
+				})
+		case "allocations":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Site_allocations(ctx, field, obj)
 				})
 		case "healthAlerts":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
@@ -11681,6 +18406,12 @@ func (ec *executionContext) _Sku(ctx context.Context, sel ast.SelectionSet, obj 
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Sku_machineCount(ctx, field, obj)
+				})
+		case "expectedMachines":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Sku_expectedMachines(ctx, field, obj)
 				})
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -12155,6 +18886,118 @@ func (ec *executionContext) _TransitionEdge(ctx context.Context, sel ast.Selecti
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) marshalNAllocation2ᚕᚖfleetgraphᚋentᚐAllocationᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Allocation) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAllocation2ᚖfleetgraphᚋentᚐAllocation(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNAllocation2ᚖfleetgraphᚋentᚐAllocation(ctx context.Context, sel ast.SelectionSet, v *ent.Allocation) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "Allocation!")
+		return graphql.Null
+	}
+	return ec._Allocation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNAllocationConnection2ᚖfleetgraphᚋentᚐAllocationConnection(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationConnection) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AllocationConnection!")
+		return graphql.Null
+	}
+	return ec._AllocationConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNAllocationMembership2ᚕᚖfleetgraphᚋentᚐAllocationMembershipᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.AllocationMembership) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAllocationMembership2ᚖfleetgraphᚋentᚐAllocationMembership(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNAllocationMembership2ᚖfleetgraphᚋentᚐAllocationMembership(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationMembership) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AllocationMembership!")
+		return graphql.Null
+	}
+	return ec._AllocationMembership(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNAllocationMembershipConnection2ᚖfleetgraphᚋentᚐAllocationMembershipConnection(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationMembershipConnection) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AllocationMembershipConnection!")
+		return graphql.Null
+	}
+	return ec._AllocationMembershipConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNAllocationMembershipOrderField2ᚖfleetgraphᚋentᚐAllocationMembershipOrderField(ctx context.Context, v any) (*ent.AllocationMembershipOrderField, error) {
+	var res = new(ent.AllocationMembershipOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAllocationMembershipOrderField2ᚖfleetgraphᚋentᚐAllocationMembershipOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationMembershipOrderField) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AllocationMembershipOrderField!")
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNAllocationMembershipWhereInput2ᚖfleetgraphᚋentᚐAllocationMembershipWhereInput(ctx context.Context, v any) (*ent.AllocationMembershipWhereInput, error) {
+	res, err := ec.unmarshalInputAllocationMembershipWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNAllocationOrderField2ᚖfleetgraphᚋentᚐAllocationOrderField(ctx context.Context, v any) (*ent.AllocationOrderField, error) {
+	var res = new(ent.AllocationOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAllocationOrderField2ᚖfleetgraphᚋentᚐAllocationOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationOrderField) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AllocationOrderField!")
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNAllocationWhereInput2ᚖfleetgraphᚋentᚐAllocationWhereInput(ctx context.Context, v any) (*ent.AllocationWhereInput, error) {
+	res, err := ec.unmarshalInputAllocationWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNClaimKind2fleetgraphᚋfleetᚐClaimKind(ctx context.Context, v any) (fleet.ClaimKind, error) {
+	var res fleet.ClaimKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNClaimKind2fleetgraphᚋfleetᚐClaimKind(ctx context.Context, sel ast.SelectionSet, v fleet.ClaimKind) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx context.Context, v any) (relay.Cursor, error) {
 	var res relay.Cursor
 	err := res.UnmarshalGQL(v)
@@ -12163,6 +19006,67 @@ func (ec *executionContext) unmarshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(c
 
 func (ec *executionContext) marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx context.Context, sel ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNDpuMode2fleetgraphᚋfleetᚐDpuMode(ctx context.Context, v any) (fleet.DpuMode, error) {
+	var res fleet.DpuMode
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDpuMode2fleetgraphᚋfleetᚐDpuMode(ctx context.Context, sel ast.SelectionSet, v fleet.DpuMode) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNExpectedMachine2ᚕᚖfleetgraphᚋentᚐExpectedMachineᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ExpectedMachine) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNExpectedMachine2ᚖfleetgraphᚋentᚐExpectedMachine(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNExpectedMachine2ᚖfleetgraphᚋentᚐExpectedMachine(ctx context.Context, sel ast.SelectionSet, v *ent.ExpectedMachine) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ExpectedMachine!")
+		return graphql.Null
+	}
+	return ec._ExpectedMachine(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNExpectedMachineConnection2ᚖfleetgraphᚋentᚐExpectedMachineConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ExpectedMachineConnection) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ExpectedMachineConnection!")
+		return graphql.Null
+	}
+	return ec._ExpectedMachineConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNExpectedMachineOrderField2ᚖfleetgraphᚋentᚐExpectedMachineOrderField(ctx context.Context, v any) (*ent.ExpectedMachineOrderField, error) {
+	var res = new(ent.ExpectedMachineOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNExpectedMachineOrderField2ᚖfleetgraphᚋentᚐExpectedMachineOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.ExpectedMachineOrderField) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ExpectedMachineOrderField!")
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNExpectedMachineWhereInput2ᚖfleetgraphᚋentᚐExpectedMachineWhereInput(ctx context.Context, v any) (*ent.ExpectedMachineWhereInput, error) {
+	res, err := ec.unmarshalInputExpectedMachineWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNHealthAlert2ᚕᚖfleetgraphᚋentᚐHealthAlertᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.HealthAlert) graphql.Marshaler {
@@ -12238,6 +19142,25 @@ func (ec *executionContext) marshalNMachine2ᚖfleetgraphᚋentᚐMachine(ctx co
 		return graphql.Null
 	}
 	return ec._Machine(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNMachineClaimOrderField2ᚖfleetgraphᚋentᚐMachineClaimOrderField(ctx context.Context, v any) (*ent.MachineClaimOrderField, error) {
+	var res = new(ent.MachineClaimOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMachineClaimOrderField2ᚖfleetgraphᚋentᚐMachineClaimOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.MachineClaimOrderField) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "MachineClaimOrderField!")
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNMachineClaimWhereInput2ᚖfleetgraphᚋentᚐMachineClaimWhereInput(ctx context.Context, v any) (*ent.MachineClaimWhereInput, error) {
+	res, err := ec.unmarshalInputMachineClaimWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNMachineConnection2ᚖfleetgraphᚋentᚐMachineConnection(ctx context.Context, sel ast.SelectionSet, v *ent.MachineConnection) graphql.Marshaler {
@@ -12545,6 +19468,178 @@ func (ec *executionContext) unmarshalNTransitionWhereInput2ᚖfleetgraphᚋent�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalOAllocation2ᚖfleetgraphᚋentᚐAllocation(ctx context.Context, sel ast.SelectionSet, v *ent.Allocation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Allocation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAllocationEdge2ᚕᚖfleetgraphᚋentᚐAllocationEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.AllocationEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOAllocationEdge2ᚖfleetgraphᚋentᚐAllocationEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOAllocationEdge2ᚖfleetgraphᚋentᚐAllocationEdge(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AllocationEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAllocationMembership2ᚖfleetgraphᚋentᚐAllocationMembership(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationMembership) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AllocationMembership(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOAllocationMembershipEdge2ᚕᚖfleetgraphᚋentᚐAllocationMembershipEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.AllocationMembershipEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOAllocationMembershipEdge2ᚖfleetgraphᚋentᚐAllocationMembershipEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOAllocationMembershipEdge2ᚖfleetgraphᚋentᚐAllocationMembershipEdge(ctx context.Context, sel ast.SelectionSet, v *ent.AllocationMembershipEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AllocationMembershipEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOAllocationMembershipOrder2ᚖfleetgraphᚋentᚐAllocationMembershipOrder(ctx context.Context, v any) (*ent.AllocationMembershipOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputAllocationMembershipOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOAllocationMembershipWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationMembershipWhereInputᚄ(ctx context.Context, v any) ([]*ent.AllocationMembershipWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.AllocationMembershipWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAllocationMembershipWhereInput2ᚖfleetgraphᚋentᚐAllocationMembershipWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOAllocationMembershipWhereInput2ᚖfleetgraphᚋentᚐAllocationMembershipWhereInput(ctx context.Context, v any) (*ent.AllocationMembershipWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputAllocationMembershipWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOAllocationOrder2ᚖfleetgraphᚋentᚐAllocationOrder(ctx context.Context, v any) (*ent.AllocationOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputAllocationOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOAllocationWhereInput2ᚕᚖfleetgraphᚋentᚐAllocationWhereInputᚄ(ctx context.Context, v any) ([]*ent.AllocationWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.AllocationWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAllocationWhereInput2ᚖfleetgraphᚋentᚐAllocationWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOAllocationWhereInput2ᚖfleetgraphᚋentᚐAllocationWhereInput(ctx context.Context, v any) (*ent.AllocationWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputAllocationWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOClaimKind2ᚕfleetgraphᚋfleetᚐClaimKindᚄ(ctx context.Context, v any) ([]fleet.ClaimKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]fleet.ClaimKind, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNClaimKind2fleetgraphᚋfleetᚐClaimKind(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOClaimKind2ᚕfleetgraphᚋfleetᚐClaimKindᚄ(ctx context.Context, sel ast.SelectionSet, v []fleet.ClaimKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNClaimKind2fleetgraphᚋfleetᚐClaimKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOClaimKind2ᚖfleetgraphᚋfleetᚐClaimKind(ctx context.Context, v any) (*fleet.ClaimKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(fleet.ClaimKind)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOClaimKind2ᚖfleetgraphᚋfleetᚐClaimKind(ctx context.Context, sel ast.SelectionSet, v *fleet.ClaimKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx context.Context, v any) (*relay.Cursor, error) {
 	if v == nil {
 		return nil, nil
@@ -12559,6 +19654,118 @@ func (ec *executionContext) marshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) unmarshalODpuMode2ᚕfleetgraphᚋfleetᚐDpuModeᚄ(ctx context.Context, v any) ([]fleet.DpuMode, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]fleet.DpuMode, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDpuMode2fleetgraphᚋfleetᚐDpuMode(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalODpuMode2ᚕfleetgraphᚋfleetᚐDpuModeᚄ(ctx context.Context, sel ast.SelectionSet, v []fleet.DpuMode) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDpuMode2fleetgraphᚋfleetᚐDpuMode(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalODpuMode2ᚖfleetgraphᚋfleetᚐDpuMode(ctx context.Context, v any) (*fleet.DpuMode, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(fleet.DpuMode)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODpuMode2ᚖfleetgraphᚋfleetᚐDpuMode(ctx context.Context, sel ast.SelectionSet, v *fleet.DpuMode) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalOExpectedMachine2ᚖfleetgraphᚋentᚐExpectedMachine(ctx context.Context, sel ast.SelectionSet, v *ent.ExpectedMachine) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ExpectedMachine(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOExpectedMachineEdge2ᚕᚖfleetgraphᚋentᚐExpectedMachineEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ExpectedMachineEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOExpectedMachineEdge2ᚖfleetgraphᚋentᚐExpectedMachineEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOExpectedMachineEdge2ᚖfleetgraphᚋentᚐExpectedMachineEdge(ctx context.Context, sel ast.SelectionSet, v *ent.ExpectedMachineEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ExpectedMachineEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOExpectedMachineOrder2ᚖfleetgraphᚋentᚐExpectedMachineOrder(ctx context.Context, v any) (*ent.ExpectedMachineOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputExpectedMachineOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOExpectedMachineWhereInput2ᚕᚖfleetgraphᚋentᚐExpectedMachineWhereInputᚄ(ctx context.Context, v any) ([]*ent.ExpectedMachineWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ExpectedMachineWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNExpectedMachineWhereInput2ᚖfleetgraphᚋentᚐExpectedMachineWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOExpectedMachineWhereInput2ᚖfleetgraphᚋentᚐExpectedMachineWhereInput(ctx context.Context, v any) (*ent.ExpectedMachineWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputExpectedMachineWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOHealthAlert2ᚖfleetgraphᚋentᚐHealthAlert(ctx context.Context, sel ast.SelectionSet, v *ent.HealthAlert) graphql.Marshaler {
@@ -12626,6 +19833,38 @@ func (ec *executionContext) marshalOMachine2ᚖfleetgraphᚋentᚐMachine(ctx co
 		return graphql.Null
 	}
 	return ec._Machine(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOMachineClaim2ᚖfleetgraphᚋentᚐMachineClaim(ctx context.Context, sel ast.SelectionSet, v *ent.MachineClaim) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._MachineClaim(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOMachineClaimWhereInput2ᚕᚖfleetgraphᚋentᚐMachineClaimWhereInputᚄ(ctx context.Context, v any) ([]*ent.MachineClaimWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.MachineClaimWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMachineClaimWhereInput2ᚖfleetgraphᚋentᚐMachineClaimWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOMachineClaimWhereInput2ᚖfleetgraphᚋentᚐMachineClaimWhereInput(ctx context.Context, v any) (*ent.MachineClaimWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMachineClaimWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOMachineEdge2ᚕᚖfleetgraphᚋentᚐMachineEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.MachineEdge) graphql.Marshaler {

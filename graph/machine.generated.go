@@ -25,6 +25,84 @@ import (
 
 // region    **************************** field.gotpl *****************************
 
+func (ec *executionContext) _AllocateMachinePayload_machine(ctx context.Context, field graphql.CollectedField, obj *AllocateMachinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocateMachinePayload_machine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Machine, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Machine) graphql.Marshaler {
+			return ec.marshalNMachine2ᚖfleetgraphᚋentᚐMachine(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocateMachinePayload_machine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocateMachinePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Machine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationBlocker_code(ctx context.Context, field graphql.CollectedField, obj *AllocationBlocker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationBlocker_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationBlocker_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationBlocker", field, false, false, "String")
+}
+
+func (ec *executionContext) _AllocationBlocker_message(ctx context.Context, field graphql.CollectedField, obj *AllocationBlocker) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationBlocker_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationBlocker_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationBlocker", field, false, false, "String")
+}
+
 func (ec *executionContext) _BlockDevice_model(ctx context.Context, field graphql.CollectedField, obj *fleet.BlockDevice) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -115,6 +193,38 @@ func (ec *executionContext) _BlockDevice_deviceType(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_BlockDevice_deviceType(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("BlockDevice", field, false, false, "String")
+}
+
+func (ec *executionContext) _ClearHealthAlertPayload_machine(ctx context.Context, field graphql.CollectedField, obj *ClearHealthAlertPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClearHealthAlertPayload_machine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Machine, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Machine) graphql.Marshaler {
+			return ec.marshalNMachine2ᚖfleetgraphᚋentᚐMachine(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ClearHealthAlertPayload_machine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ClearHealthAlertPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Machine(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _CpuInfo_model(ctx context.Context, field graphql.CollectedField, obj *fleet.CpuInfo) (ret graphql.Marshaler) {
@@ -230,6 +340,29 @@ func (ec *executionContext) _CpuInfo_threads(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_CpuInfo_threads(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("CpuInfo", field, false, false, "Int")
+}
+
+func (ec *executionContext) _DeleteMachinePayload_deletedMachineId(ctx context.Context, field graphql.CollectedField, obj *DeleteMachinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteMachinePayload_deletedMachineId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedMachineID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteMachinePayload_deletedMachineId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteMachinePayload", field, false, false, "ID")
 }
 
 func (ec *executionContext) _DmiData_boardName(ctx context.Context, field graphql.CollectedField, obj *fleet.DmiData) (ret graphql.Marshaler) {
@@ -1536,6 +1669,70 @@ func (ec *executionContext) fieldContext_PciProperties_slot(_ context.Context, f
 	return graphql.NewScalarFieldContext("PciProperties", field, false, false, "String")
 }
 
+func (ec *executionContext) _RaiseHealthAlertPayload_healthAlert(ctx context.Context, field graphql.CollectedField, obj *RaiseHealthAlertPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RaiseHealthAlertPayload_healthAlert(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HealthAlert, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.HealthAlert) graphql.Marshaler {
+			return ec.marshalNHealthAlert2ᚖfleetgraphᚋentᚐHealthAlert(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RaiseHealthAlertPayload_healthAlert(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RaiseHealthAlertPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_HealthAlert(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReleaseMachinePayload_machine(ctx context.Context, field graphql.CollectedField, obj *ReleaseMachinePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReleaseMachinePayload_machine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Machine, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Machine) graphql.Marshaler {
+			return ec.marshalNMachine2ᚖfleetgraphᚋentᚐMachine(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReleaseMachinePayload_machine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReleaseMachinePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Machine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ReportInventoryPayload_machine(ctx context.Context, field graphql.CollectedField, obj *ReportInventoryPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1710,6 +1907,160 @@ func (ec *executionContext) fieldContext_TpmDescription_tpmSpec(_ context.Contex
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputAllocateMachineInput(ctx context.Context, obj any) (AllocateMachineInput, error) {
+	var it AllocateMachineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"machineId", "allocationName", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineID = data
+		case "allocationName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationName"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationName = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAllocateMachineInput unmarshals raw into the AllocateMachineInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAllocateMachineInput(ctx context.Context, raw any) (AllocateMachineInput, error) {
+	var out AllocateMachineInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AllocateMachineInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputClearHealthAlertInput(ctx context.Context, obj any) (ClearHealthAlertInput, error) {
+	var it ClearHealthAlertInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"healthAlertId", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "healthAlertId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("healthAlertId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HealthAlertID = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalClearHealthAlertInput unmarshals raw into the ClearHealthAlertInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalClearHealthAlertInput(ctx context.Context, raw any) (ClearHealthAlertInput, error) {
+	var out ClearHealthAlertInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ClearHealthAlertInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputDeleteMachineInput(ctx context.Context, obj any) (DeleteMachineInput, error) {
+	var it DeleteMachineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"machineId", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineID = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalDeleteMachineInput unmarshals raw into the DeleteMachineInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalDeleteMachineInput(ctx context.Context, raw any) (DeleteMachineInput, error) {
+	var out DeleteMachineInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "DeleteMachineInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputFabricPortInput(ctx context.Context, obj any) (fleet.FabricPort, error) {
 	var it fleet.FabricPort
 	if obj == nil {
@@ -1756,6 +2107,156 @@ func (ec *executionContext) unmarshalInputFabricPortInput(ctx context.Context, o
 func UnmarshalFabricPortInput(ctx context.Context, raw any) (fleet.FabricPort, error) {
 	var out fleet.FabricPort
 	err := graphql.UnmarshalNamedInputFromContext(ctx, "FabricPortInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputRaiseHealthAlertInput(ctx context.Context, obj any) (RaiseHealthAlertInput, error) {
+	var it RaiseHealthAlertInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["source"]; !present {
+		asMap["source"] = "operator"
+	}
+	if _, present := asMap["target"]; !present {
+		asMap["target"] = ""
+	}
+	if _, present := asMap["classifications"]; !present {
+		asMap["classifications"] = []any{}
+	}
+
+	fieldsInOrder := [...]string{"machineId", "alertId", "source", "target", "message", "tenantMessage", "classifications", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineID = data
+		case "alertId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("alertId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AlertID = data
+		case "source":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("source"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Source = data
+		case "target":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("target"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Target = data
+		case "message":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("message"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Message = data
+		case "tenantMessage":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tenantMessage"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TenantMessage = graphql.OmittableOf(data)
+		case "classifications":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("classifications"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Classifications = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalRaiseHealthAlertInput unmarshals raw into the RaiseHealthAlertInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalRaiseHealthAlertInput(ctx context.Context, raw any) (RaiseHealthAlertInput, error) {
+	var out RaiseHealthAlertInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "RaiseHealthAlertInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputReleaseMachineInput(ctx context.Context, obj any) (ReleaseMachineInput, error) {
+	var it ReleaseMachineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"machineId", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "machineId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineID = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalReleaseMachineInput unmarshals raw into the ReleaseMachineInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalReleaseMachineInput(ctx context.Context, raw any) (ReleaseMachineInput, error) {
+	var out ReleaseMachineInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ReleaseMachineInput", raw, &out)
 	return out, err
 }
 
@@ -1844,6 +2345,77 @@ func UnmarshalReportInventoryInput(ctx context.Context, raw any) (ReportInventor
 
 // region    **************************** object.gotpl ****************************
 
+var allocateMachinePayloadImplementors = []string{"AllocateMachinePayload"}
+
+func (ec *executionContext) _AllocateMachinePayload(ctx context.Context, sel ast.SelectionSet, obj *AllocateMachinePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocateMachinePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocateMachinePayload")
+		case "machine":
+			out.Values[i] = ec._AllocateMachinePayload_machine(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var allocationBlockerImplementors = []string{"AllocationBlocker"}
+
+func (ec *executionContext) _AllocationBlocker(ctx context.Context, sel ast.SelectionSet, obj *AllocationBlocker) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, allocationBlockerImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AllocationBlocker")
+		case "code":
+			out.Values[i] = ec._AllocationBlocker_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._AllocationBlocker_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var blockDeviceImplementors = []string{"BlockDevice"}
 
 func (ec *executionContext) _BlockDevice(ctx context.Context, sel ast.SelectionSet, obj *fleet.BlockDevice) graphql.Marshaler {
@@ -1872,6 +2444,39 @@ func (ec *executionContext) _BlockDevice(ctx context.Context, sel ast.SelectionS
 			}
 		case "deviceType":
 			out.Values[i] = ec._BlockDevice_deviceType(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var clearHealthAlertPayloadImplementors = []string{"ClearHealthAlertPayload"}
+
+func (ec *executionContext) _ClearHealthAlertPayload(ctx context.Context, sel ast.SelectionSet, obj *ClearHealthAlertPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, clearHealthAlertPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ClearHealthAlertPayload")
+		case "machine":
+			out.Values[i] = ec._ClearHealthAlertPayload_machine(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -1925,6 +2530,39 @@ func (ec *executionContext) _CpuInfo(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "threads":
 			out.Values[i] = ec._CpuInfo_threads(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var deleteMachinePayloadImplementors = []string{"DeleteMachinePayload"}
+
+func (ec *executionContext) _DeleteMachinePayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteMachinePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteMachinePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteMachinePayload")
+		case "deletedMachineId":
+			out.Values[i] = ec._DeleteMachinePayload_deletedMachineId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -2457,6 +3095,72 @@ func (ec *executionContext) _PciProperties(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var raiseHealthAlertPayloadImplementors = []string{"RaiseHealthAlertPayload"}
+
+func (ec *executionContext) _RaiseHealthAlertPayload(ctx context.Context, sel ast.SelectionSet, obj *RaiseHealthAlertPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, raiseHealthAlertPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RaiseHealthAlertPayload")
+		case "healthAlert":
+			out.Values[i] = ec._RaiseHealthAlertPayload_healthAlert(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var releaseMachinePayloadImplementors = []string{"ReleaseMachinePayload"}
+
+func (ec *executionContext) _ReleaseMachinePayload(ctx context.Context, sel ast.SelectionSet, obj *ReleaseMachinePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, releaseMachinePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReleaseMachinePayload")
+		case "machine":
+			out.Values[i] = ec._ReleaseMachinePayload_machine(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var reportInventoryPayloadImplementors = []string{"ReportInventoryPayload"}
 
 func (ec *executionContext) _ReportInventoryPayload(ctx context.Context, sel ast.SelectionSet, obj *ReportInventoryPayload) graphql.Marshaler {
@@ -2580,6 +3284,43 @@ func (ec *executionContext) _TpmDescription(ctx context.Context, sel ast.Selecti
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNAllocateMachineInput2fleetgraphᚋgraphᚐAllocateMachineInput(ctx context.Context, v any) (AllocateMachineInput, error) {
+	res, err := ec.unmarshalInputAllocateMachineInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAllocateMachinePayload2ᚖfleetgraphᚋgraphᚐAllocateMachinePayload(ctx context.Context, sel ast.SelectionSet, v *AllocateMachinePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AllocateMachinePayload!")
+		return graphql.Null
+	}
+	return ec._AllocateMachinePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNAllocationBlocker2ᚕᚖfleetgraphᚋgraphᚐAllocationBlockerᚄ(ctx context.Context, sel ast.SelectionSet, v []*AllocationBlocker) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAllocationBlocker2ᚖfleetgraphᚋgraphᚐAllocationBlocker(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNAllocationBlocker2ᚖfleetgraphᚋgraphᚐAllocationBlocker(ctx context.Context, sel ast.SelectionSet, v *AllocationBlocker) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AllocationBlocker!")
+		return graphql.Null
+	}
+	return ec._AllocationBlocker(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNBlockDevice2fleetgraphᚋfleetᚐBlockDevice(ctx context.Context, sel ast.SelectionSet, v fleet.BlockDevice) graphql.Marshaler {
 	return ec._BlockDevice(ctx, sel, &v)
 }
@@ -2600,6 +3341,19 @@ func (ec *executionContext) marshalNBlockDevice2ᚕfleetgraphᚋfleetᚐBlockDev
 	return ret
 }
 
+func (ec *executionContext) unmarshalNClearHealthAlertInput2fleetgraphᚋgraphᚐClearHealthAlertInput(ctx context.Context, v any) (ClearHealthAlertInput, error) {
+	res, err := ec.unmarshalInputClearHealthAlertInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNClearHealthAlertPayload2ᚖfleetgraphᚋgraphᚐClearHealthAlertPayload(ctx context.Context, sel ast.SelectionSet, v *ClearHealthAlertPayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ClearHealthAlertPayload!")
+		return graphql.Null
+	}
+	return ec._ClearHealthAlertPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNCpuInfo2fleetgraphᚋfleetᚐCpuInfo(ctx context.Context, sel ast.SelectionSet, v fleet.CpuInfo) graphql.Marshaler {
 	return ec._CpuInfo(ctx, sel, &v)
 }
@@ -2618,6 +3372,19 @@ func (ec *executionContext) marshalNCpuInfo2ᚕfleetgraphᚋfleetᚐCpuInfoᚄ(c
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNDeleteMachineInput2fleetgraphᚋgraphᚐDeleteMachineInput(ctx context.Context, v any) (DeleteMachineInput, error) {
+	res, err := ec.unmarshalInputDeleteMachineInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteMachinePayload2ᚖfleetgraphᚋgraphᚐDeleteMachinePayload(ctx context.Context, sel ast.SelectionSet, v *DeleteMachinePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "DeleteMachinePayload!")
+		return graphql.Null
+	}
+	return ec._DeleteMachinePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNFabricPortInput2ᚖfleetgraphᚋfleetᚐFabricPort(ctx context.Context, v any) (*fleet.FabricPort, error) {
@@ -2723,6 +3490,32 @@ func (ec *executionContext) marshalNNvmeDevice2ᚕfleetgraphᚋfleetᚐNvmeDevic
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNRaiseHealthAlertInput2fleetgraphᚋgraphᚐRaiseHealthAlertInput(ctx context.Context, v any) (RaiseHealthAlertInput, error) {
+	res, err := ec.unmarshalInputRaiseHealthAlertInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRaiseHealthAlertPayload2ᚖfleetgraphᚋgraphᚐRaiseHealthAlertPayload(ctx context.Context, sel ast.SelectionSet, v *RaiseHealthAlertPayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "RaiseHealthAlertPayload!")
+		return graphql.Null
+	}
+	return ec._RaiseHealthAlertPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNReleaseMachineInput2fleetgraphᚋgraphᚐReleaseMachineInput(ctx context.Context, v any) (ReleaseMachineInput, error) {
+	res, err := ec.unmarshalInputReleaseMachineInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReleaseMachinePayload2ᚖfleetgraphᚋgraphᚐReleaseMachinePayload(ctx context.Context, sel ast.SelectionSet, v *ReleaseMachinePayload) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ReleaseMachinePayload!")
+		return graphql.Null
+	}
+	return ec._ReleaseMachinePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNReportInventoryInput2fleetgraphᚋgraphᚐReportInventoryInput(ctx context.Context, v any) (ReportInventoryInput, error) {

@@ -3,13 +3,60 @@
 package graph
 
 import (
+	"bytes"
 	"encoding/json"
 	"fleetgraph/ent"
 	"fleetgraph/fleet"
+	"fmt"
+	"io"
+	"strconv"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 )
+
+// Something that a machine's state wants of its host. Expect new types.
+type Work interface {
+	IsWork()
+	// Opaque global id.
+	GetID() string
+	// The machine that it is wanted of.
+	GetMachineID() string
+	// Since when it is wanted.
+	GetRequestedAt() time.Time
+	// When the agent took it; null before.
+	GetClaimedAt() *time.Time
+	// When it ended; null before.
+	GetFinishedAt() *time.Time
+	// How it ended; null before.
+	GetOutcome() *fleet.WorkOutcome
+	// Why it failed; otherwise empty.
+	GetError() string
+}
+
+// Input of allocateMachine.
+type AllocateMachineInput struct {
+	// The machine to allocate.
+	MachineID string `json:"machineId"`
+	// Name of the allocation at the machine's site: 1 to 128 characters.
+	AllocationName string `json:"allocationName"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of allocateMachine.
+type AllocateMachinePayload struct {
+	// The machine after the call.
+	Machine *ent.Machine `json:"machine"`
+}
+
+// Something that keeps a machine from being allocated.
+type AllocationBlocker struct {
+	// Stable upper-case word: MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones.
+	Code string `json:"code"`
+	// What a person should read.
+	Message string `json:"message"`
+}
 
 // Input of assignSku.
 type AssignSkuInput struct {
@@ -27,6 +74,147 @@ type AssignSkuInput struct {
 type AssignSkuPayload struct {
 	// The machine after the assignment and its verification.
 	Machine *ent.Machine `json:"machine"`
+}
+
+// Input of AttemptLogs. Absent keys keep their value, null sets the default.
+type AttemptLogsInput struct {
+	// Whether logs are kept at all; if not, the limits are not checked. Default: true.
+	Enabled graphql.Omittable[*bool] `json:"enabled,omitempty"`
+	// Largest chunk in bytes, 1 to 16384 and at most maxAttemptBytes. Default: 16384.
+	MaxChunkBytes graphql.Omittable[*int] `json:"maxChunkBytes,omitempty"`
+	// Largest log of one attempt in bytes, 1 to 1048576. Default: 1048576.
+	MaxAttemptBytes graphql.Omittable[*int] `json:"maxAttemptBytes,omitempty"`
+	// How long they are kept after the attempt ended. Default: 30d.
+	Retention graphql.Omittable[*time.Duration] `json:"retention,omitempty"`
+}
+
+// Input of BomValidation. Absent keys keep their value, null sets the default.
+type BomValidationInput struct {
+	// Whether BOM validation happens. Default: false.
+	Enabled graphql.Omittable[*bool] `json:"enabled,omitempty"`
+	// Whether a machine without a SKU that matches none goes on. Default: false.
+	IgnoreUnassignedMachines graphql.Omittable[*bool] `json:"ignoreUnassignedMachines,omitempty"`
+	// Whether a machine with a SKU goes on although it differs or the SKU is missing. Default: false.
+	AllowAllocationOnValidationFailure graphql.Omittable[*bool] `json:"allowAllocationOnValidationFailure,omitempty"`
+	// Shortest time between two periodic attempts to match one machine, at least 1s. Default: 300s.
+	FindMatchInterval graphql.Omittable[*time.Duration] `json:"findMatchInterval,omitempty"`
+	// Whether a missing SKU is generated. Default: false.
+	AutoGenerateMissingSku graphql.Omittable[*bool] `json:"autoGenerateMissingSku,omitempty"`
+	// Shortest time between two attempts to generate a SKU from one machine, at least 1s. Default: 300s.
+	AutoGenerateMissingSkuInterval graphql.Omittable[*time.Duration] `json:"autoGenerateMissingSkuInterval,omitempty"`
+}
+
+// Input of claimWork.
+type ClaimWorkInput struct {
+	// The agent's machine.
+	MachineID string `json:"machineId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of claimWork.
+type ClaimWorkPayload struct {
+	// What is wanted of the host; null where nothing is.
+	Work Work `json:"work,omitempty"`
+}
+
+// What a tenant left is to be removed from the host.
+type Cleanup struct {
+	// Opaque global id.
+	ID string `json:"id"`
+	// The machine that it is wanted of.
+	MachineID string `json:"machineId"`
+	// Since when it is wanted.
+	RequestedAt time.Time `json:"requestedAt"`
+	// When the agent took it; null before.
+	ClaimedAt *time.Time `json:"claimedAt,omitempty"`
+	// When it ended; null before.
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	// How it ended; null before.
+	Outcome *fleet.WorkOutcome `json:"outcome,omitempty"`
+	// Why it failed; otherwise empty.
+	Error string `json:"error"`
+}
+
+func (Cleanup) IsWork() {}
+
+// Opaque global id.
+func (this Cleanup) GetID() string { return this.ID }
+
+// The machine that it is wanted of.
+func (this Cleanup) GetMachineID() string { return this.MachineID }
+
+// Since when it is wanted.
+func (this Cleanup) GetRequestedAt() time.Time { return this.RequestedAt }
+
+// When the agent took it; null before.
+func (this Cleanup) GetClaimedAt() *time.Time { return this.ClaimedAt }
+
+// When it ended; null before.
+func (this Cleanup) GetFinishedAt() *time.Time { return this.FinishedAt }
+
+// How it ended; null before.
+func (this Cleanup) GetOutcome() *fleet.WorkOutcome { return this.Outcome }
+
+// Why it failed; otherwise empty.
+func (this Cleanup) GetError() string { return this.Error }
+
+// Input of clearHealthAlert.
+type ClearHealthAlertInput struct {
+	// Id of the alert (the global one, not alertId).
+	HealthAlertID string `json:"healthAlertId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of clearHealthAlert.
+type ClearHealthAlertPayload struct {
+	// The machine without the alert.
+	Machine *ent.Machine `json:"machine"`
+}
+
+// A value of a site's configuration that takes effect otherwise than it was given.
+type ConfigurationWarning struct {
+	// Path of the field in the input, such as machineValidation.staleRunTimeout.
+	Field string `json:"field"`
+	// What a person should read.
+	Message string `json:"message"`
+}
+
+// Input of createExpectedMachine.
+type CreateExpectedMachineInput struct {
+	// The site that the machine is expected at.
+	SiteID string `json:"siteId"`
+	// What is known of it.
+	ExpectedMachine *ExpectedMachineItem `json:"expectedMachine"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of createExpectedMachine.
+type CreateExpectedMachinePayload struct {
+	// The expected machine that was registered.
+	ExpectedMachine *ent.ExpectedMachine `json:"expectedMachine"`
+}
+
+// Input of createExpectedMachines.
+type CreateExpectedMachinesInput struct {
+	// The site that the machines are expected at.
+	SiteID string `json:"siteId"`
+	// What is known of them, 1 to 100.
+	ExpectedMachines []*ExpectedMachineItem `json:"expectedMachines"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of createExpectedMachines.
+type CreateExpectedMachinesPayload struct {
+	// The expected machines that were registered, in the order of the input.
+	ExpectedMachines []*ent.ExpectedMachine `json:"expectedMachines"`
 }
 
 // Input of createSite.
@@ -101,6 +289,34 @@ type CreateSkusPayload struct {
 	Skus []*ent.Sku `json:"skus"`
 }
 
+// Input of deleteExpectedMachine.
+type DeleteExpectedMachineInput struct {
+	// The expected machine to delete.
+	ExpectedMachineID string `json:"expectedMachineId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of deleteExpectedMachine.
+type DeleteExpectedMachinePayload struct {
+	// Id of the expected machine that was deleted.
+	DeletedExpectedMachineID string `json:"deletedExpectedMachineId"`
+}
+
+// Input of deleteMachine.
+type DeleteMachineInput struct {
+	// The machine to delete.
+	MachineID string `json:"machineId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of deleteMachine.
+type DeleteMachinePayload struct {
+	// Id of the machine that was deleted.
+	DeletedMachineID string `json:"deletedMachineId"`
+}
+
 // Input of deleteSku.
 type DeleteSkuInput struct {
 	// The SKU to delete.
@@ -113,6 +329,100 @@ type DeleteSkuInput struct {
 type DeleteSkuPayload struct {
 	// Id of the SKU that was deleted.
 	DeletedSkuID string `json:"deletedSkuId"`
+}
+
+// What an operator knows of a machine before it is seen.
+type ExpectedMachineItem struct {
+	// MAC address of the BMC, in any usual notation; unique at the site.
+	BmcMacAddress string `json:"bmcMacAddress"`
+	// User name at the BMC; goes with bmcPassword.
+	BmcUsername graphql.Omittable[*string] `json:"bmcUsername,omitempty"`
+	// Password at the BMC; kept encrypted and never returned.
+	BmcPassword graphql.Omittable[*string] `json:"bmcPassword,omitempty"`
+	// Serial number on the chassis: 4 to 64 letters, digits, hyphens and underscores.
+	ChassisSerialNumber graphql.Omittable[*string] `json:"chassisSerialNumber,omitempty"`
+	// Serial numbers of the machine's DPUs, each once.
+	FallbackDpuSerialNumbers graphql.Omittable[[]string] `json:"fallbackDpuSerialNumbers,omitempty"`
+	// Name that the machine gets at first sight: 1 to 128 characters.
+	Name graphql.Omittable[*string] `json:"name,omitempty"`
+	// Free text for people.
+	Description graphql.Omittable[*string] `json:"description,omitempty"`
+	// The operator's own keys and values.
+	Labels graphql.Omittable[[]*fleet.Label] `json:"labels,omitempty"`
+	// Name of the SKU that the machine is to have; absent or null: it is matched.
+	SkuName graphql.Omittable[*string] `json:"skuName,omitempty"`
+	// Network ports that the machine will have; at most one is primary.
+	HostNics graphql.Omittable[[]*fleet.HostNic] `json:"hostNics,omitempty"`
+	// Name of the rack that the machine will stand in.
+	RackName graphql.Omittable[*string] `json:"rackName,omitempty"`
+	// Whether ingestion is to wait, and the machine to stay off, until a person lets it.
+	DefaultPauseIngestionAndPoweron graphql.Omittable[*bool] `json:"defaultPauseIngestionAndPoweron,omitempty"`
+	// Whether its DPUs are managed by DPF.
+	DpfEnabled graphql.Omittable[*bool] `json:"dpfEnabled,omitempty"`
+	// IP address of the BMC.
+	BmcIPAddress graphql.Omittable[*string] `json:"bmcIpAddress,omitempty"`
+	// Whether the BMC keeps the credentials given here.
+	BmcRetainCredentials graphql.Omittable[*bool] `json:"bmcRetainCredentials,omitempty"`
+	// How its DPUs are to be used.
+	DpuMode graphql.Omittable[*fleet.DpuMode] `json:"dpuMode,omitempty"`
+	// How the host is treated through its life.
+	HostLifecycleProfile graphql.Omittable[*fleet.HostLifecycleProfile] `json:"hostLifecycleProfile,omitempty"`
+}
+
+// Edit of an expected machine. Absent fields keep their value; null clears, except in skuName, which it keeps.
+type ExpectedMachinePatch struct {
+	// New MAC address of the BMC.
+	BmcMacAddress graphql.Omittable[*string] `json:"bmcMacAddress,omitempty"`
+	// New user name at the BMC; goes with bmcPassword. Null in both: the credentials are forgotten.
+	BmcUsername graphql.Omittable[*string] `json:"bmcUsername,omitempty"`
+	// New password at the BMC.
+	BmcPassword graphql.Omittable[*string] `json:"bmcPassword,omitempty"`
+	// New serial number on the chassis.
+	ChassisSerialNumber graphql.Omittable[*string] `json:"chassisSerialNumber,omitempty"`
+	// New serial numbers of the DPUs.
+	FallbackDpuSerialNumbers graphql.Omittable[[]string] `json:"fallbackDpuSerialNumbers,omitempty"`
+	// New name.
+	Name graphql.Omittable[*string] `json:"name,omitempty"`
+	// New free text.
+	Description graphql.Omittable[*string] `json:"description,omitempty"`
+	// New keys and values, in place of all present ones.
+	Labels graphql.Omittable[[]*fleet.Label] `json:"labels,omitempty"`
+	// New SKU; null keeps the present one, since an edit cannot remove it.
+	SkuName graphql.Omittable[*string] `json:"skuName,omitempty"`
+	// New network ports, in place of all present ones.
+	HostNics graphql.Omittable[[]*fleet.HostNic] `json:"hostNics,omitempty"`
+	// New rack.
+	RackName graphql.Omittable[*string] `json:"rackName,omitempty"`
+	// Whether ingestion is to wait.
+	DefaultPauseIngestionAndPoweron graphql.Omittable[*bool] `json:"defaultPauseIngestionAndPoweron,omitempty"`
+	// Whether its DPUs are managed by DPF.
+	DpfEnabled graphql.Omittable[*bool] `json:"dpfEnabled,omitempty"`
+	// New IP address of the BMC.
+	BmcIPAddress graphql.Omittable[*string] `json:"bmcIpAddress,omitempty"`
+	// Whether the BMC keeps the credentials given here.
+	BmcRetainCredentials graphql.Omittable[*bool] `json:"bmcRetainCredentials,omitempty"`
+	// How its DPUs are to be used.
+	DpuMode graphql.Omittable[*fleet.DpuMode] `json:"dpuMode,omitempty"`
+	// How the host is treated through its life.
+	HostLifecycleProfile graphql.Omittable[*fleet.HostLifecycleProfile] `json:"hostLifecycleProfile,omitempty"`
+}
+
+// Input of finishWork.
+type FinishWorkInput struct {
+	// The work.
+	WorkID string `json:"workId"`
+	// How it ended.
+	Outcome FinishedWorkOutcome `json:"outcome"`
+	// Why it failed, for a person.
+	Error graphql.Omittable[*string] `json:"error,omitempty"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of finishWork.
+type FinishWorkPayload struct {
+	// The work after the call.
+	Work Work `json:"work"`
 }
 
 // Input of issueToken.
@@ -141,6 +451,186 @@ type IssueTokenPayload struct {
 	Token *ent.Token `json:"token"`
 	// The secret to present as bearer; null in the answer to a repeat.
 	Secret *string `json:"secret,omitempty"`
+}
+
+// Input of MachineValidation. Absent keys keep their value, null sets the default.
+type MachineValidationInput struct {
+	// Whether machines are tested. Default: false.
+	Enabled graphql.Omittable[*bool] `json:"enabled,omitempty"`
+	// Which tests of the catalog are enabled. Default: DEFAULT.
+	TestSelectionMode graphql.Omittable[*fleet.TestSelectionMode] `json:"testSelectionMode,omitempty"`
+	// How often pending work is looked for, more than 0s. Default: 60s.
+	RunInterval graphql.Omittable[*time.Duration] `json:"runInterval,omitempty"`
+	// How long an active run may be silent before it is stale; less than 90s is raised to it. Default: 24h.
+	StaleRunTimeout graphql.Omittable[*time.Duration] `json:"staleRunTimeout,omitempty"`
+	// Tests that are enabled or disabled apart from the mode, each named once. Default: none.
+	Tests graphql.Omittable[[]*fleet.TestSetting] `json:"tests,omitempty"`
+	// Host names of the registries that plugin images may come from. Default: none.
+	ApprovedPluginRegistries graphql.Omittable[[]string] `json:"approvedPluginRegistries,omitempty"`
+	// Kinds of plugin that may be registered: container. Default: container.
+	AllowedPluginTypes graphql.Omittable[[]string] `json:"allowedPluginTypes,omitempty"`
+	// Whether plugins may run privileged. Default: false.
+	AllowPrivilegedPlugins graphql.Omittable[*bool] `json:"allowPrivilegedPlugins,omitempty"`
+	// Whether plugins may have full access to the host. Default: false.
+	AllowFullHostPlugins graphql.Omittable[*bool] `json:"allowFullHostPlugins,omitempty"`
+	// How the logs of attempts are kept.
+	AttemptLogs graphql.Omittable[*AttemptLogsInput] `json:"attemptLogs,omitempty"`
+	// Whether a run that selects no test fails. Default: false.
+	RequireTests graphql.Omittable[*bool] `json:"requireTests,omitempty"`
+	// How long an agent may be silent in a run; 0s: for ever. Default: 5m.
+	HeartbeatTimeout graphql.Omittable[*time.Duration] `json:"heartbeatTimeout,omitempty"`
+	// How long ended runs are kept; 0s: for ever. Default: 0s.
+	RunRetention graphql.Omittable[*time.Duration] `json:"runRetention,omitempty"`
+	// Whether a host restarts before its tests. Default: false.
+	RebootBeforeValidation graphql.Omittable[*bool] `json:"rebootBeforeValidation,omitempty"`
+	// Who cleans a machine that was released. Default: NONE.
+	Cleanup graphql.Omittable[*fleet.CleanupMode] `json:"cleanup,omitempty"`
+	// Arguments added to the command that runs a container. Default: none.
+	ContainerArgs graphql.Omittable[[]string] `json:"containerArgs,omitempty"`
+}
+
+// Input of raiseHealthAlert.
+type RaiseHealthAlertInput struct {
+	// The machine that something is wrong with.
+	MachineID string `json:"machineId"`
+	// What is wrong, such as PowerSupply: 1 to 128 characters.
+	AlertID string `json:"alertId"`
+	// What raises the alert, such as the name of a monitor; those of the system are refused. Default: operator.
+	Source string `json:"source"`
+	// The part concerned. Default: the whole machine.
+	Target string `json:"target"`
+	// What a person should read.
+	Message string `json:"message"`
+	// What a tenant may read; null: nothing.
+	TenantMessage graphql.Omittable[*string] `json:"tenantMessage,omitempty"`
+	// What the alert entails, upper-case words; PREVENT_ALLOCATIONS keeps the machine from being allocated.
+	Classifications []string `json:"classifications"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of raiseHealthAlert.
+type RaiseHealthAlertPayload struct {
+	// The alert that stands now.
+	HealthAlert *ent.HealthAlert `json:"healthAlert"`
+}
+
+// The host is to restart.
+type Reboot struct {
+	// Opaque global id.
+	ID string `json:"id"`
+	// The machine that it is wanted of.
+	MachineID string `json:"machineId"`
+	// Since when it is wanted.
+	RequestedAt time.Time `json:"requestedAt"`
+	// When the agent took it; null before.
+	ClaimedAt *time.Time `json:"claimedAt,omitempty"`
+	// When it ended; null before.
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	// How it ended; null before.
+	Outcome *fleet.WorkOutcome `json:"outcome,omitempty"`
+	// Why it failed; otherwise empty.
+	Error string `json:"error"`
+}
+
+func (Reboot) IsWork() {}
+
+// Opaque global id.
+func (this Reboot) GetID() string { return this.ID }
+
+// The machine that it is wanted of.
+func (this Reboot) GetMachineID() string { return this.MachineID }
+
+// Since when it is wanted.
+func (this Reboot) GetRequestedAt() time.Time { return this.RequestedAt }
+
+// When the agent took it; null before.
+func (this Reboot) GetClaimedAt() *time.Time { return this.ClaimedAt }
+
+// When it ended; null before.
+func (this Reboot) GetFinishedAt() *time.Time { return this.FinishedAt }
+
+// How it ended; null before.
+func (this Reboot) GetOutcome() *fleet.WorkOutcome { return this.Outcome }
+
+// Why it failed; otherwise empty.
+func (this Reboot) GetError() string { return this.Error }
+
+// The host is to discover its hardware and report it.
+type RefreshInventory struct {
+	// Opaque global id.
+	ID string `json:"id"`
+	// The machine that it is wanted of.
+	MachineID string `json:"machineId"`
+	// Since when it is wanted.
+	RequestedAt time.Time `json:"requestedAt"`
+	// When the agent took it; null before.
+	ClaimedAt *time.Time `json:"claimedAt,omitempty"`
+	// When it ended; null before.
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	// How it ended; null before.
+	Outcome *fleet.WorkOutcome `json:"outcome,omitempty"`
+	// Why it failed; otherwise empty.
+	Error string `json:"error"`
+}
+
+func (RefreshInventory) IsWork() {}
+
+// Opaque global id.
+func (this RefreshInventory) GetID() string { return this.ID }
+
+// The machine that it is wanted of.
+func (this RefreshInventory) GetMachineID() string { return this.MachineID }
+
+// Since when it is wanted.
+func (this RefreshInventory) GetRequestedAt() time.Time { return this.RequestedAt }
+
+// When the agent took it; null before.
+func (this RefreshInventory) GetClaimedAt() *time.Time { return this.ClaimedAt }
+
+// When it ended; null before.
+func (this RefreshInventory) GetFinishedAt() *time.Time { return this.FinishedAt }
+
+// How it ended; null before.
+func (this RefreshInventory) GetOutcome() *fleet.WorkOutcome { return this.Outcome }
+
+// Why it failed; otherwise empty.
+func (this RefreshInventory) GetError() string { return this.Error }
+
+// Input of releaseMachine.
+type ReleaseMachineInput struct {
+	// The machine to release.
+	MachineID string `json:"machineId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of releaseMachine.
+type ReleaseMachinePayload struct {
+	// The machine after the call.
+	Machine *ent.Machine `json:"machine"`
+}
+
+// Input of replaceAllExpectedMachines.
+type ReplaceAllExpectedMachinesInput struct {
+	// The site whose expected machines are replaced.
+	SiteID string `json:"siteId"`
+	// The new ones, up to 10000; none: all are erased.
+	ExpectedMachines []*ExpectedMachineItem `json:"expectedMachines"`
+	// Number of expected machines that the site has now.
+	ExpectedCount int `json:"expectedCount"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of replaceAllExpectedMachines.
+type ReplaceAllExpectedMachinesPayload struct {
+	// Number of expected machines that were deleted.
+	DeletedCount int `json:"deletedCount"`
+	// Number of expected machines that the site has now.
+	CreatedCount int `json:"createdCount"`
 }
 
 // Input of replaceSku.
@@ -276,6 +766,44 @@ type UnassignSkuPayload struct {
 	Machine *ent.Machine `json:"machine"`
 }
 
+// Input of updateExpectedMachine.
+type UpdateExpectedMachineInput struct {
+	// The expected machine to edit.
+	ExpectedMachineID string `json:"expectedMachineId"`
+	// What to change.
+	Patch *ExpectedMachinePatch `json:"patch"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check.
+	ExpectedRevision graphql.Omittable[*int] `json:"expectedRevision,omitempty"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of updateExpectedMachine.
+type UpdateExpectedMachinePayload struct {
+	// The expected machine after the edit.
+	ExpectedMachine *ent.ExpectedMachine `json:"expectedMachine"`
+}
+
+// Input of updateExpectedMachines.
+type UpdateExpectedMachinesInput struct {
+	// The site of all of them.
+	SiteID string `json:"siteId"`
+	// The edits, 1 to 100, each of another expected machine and all of the same fields.
+	Updates []*ent.ExpectedMachineUpdate `json:"updates"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of updateExpectedMachines.
+type UpdateExpectedMachinesPayload struct {
+	// The expected machines after the edit, in the order of the input.
+	ExpectedMachines []*ent.ExpectedMachine `json:"expectedMachines"`
+}
+
 // Input of updateSite. Absent fields keep their value.
 type UpdateSiteInput struct {
 	// The site to edit.
@@ -284,6 +812,10 @@ type UpdateSiteInput struct {
 	Name graphql.Omittable[*string] `json:"name,omitempty"`
 	// New description; null: cleared.
 	Description graphql.Omittable[*string] `json:"description,omitempty"`
+	// How hardware is held against SKUs; absent keys keep their value, null sets the default.
+	BomValidation graphql.Omittable[*BomValidationInput] `json:"bomValidation,omitempty"`
+	// How machines are tested; absent keys keep their value, null sets the default.
+	MachineValidation graphql.Omittable[*MachineValidationInput] `json:"machineValidation,omitempty"`
 	// Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check.
 	ExpectedRevision graphql.Omittable[*int] `json:"expectedRevision,omitempty"`
 	// Key under which a repeat of the same call returns the first result, for 24 hours.
@@ -294,6 +826,8 @@ type UpdateSiteInput struct {
 type UpdateSitePayload struct {
 	// The site after the edit.
 	Site *ent.Site `json:"site"`
+	// Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed.
+	Warnings []*ConfigurationWarning `json:"warnings"`
 }
 
 // Input of updateSkuMetadata.
@@ -346,4 +880,62 @@ type Viewer struct {
 	Machine *ent.Machine `json:"machine,omitempty"`
 	// When the token ends; null for never.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+}
+
+// How an agent ends work.
+type FinishedWorkOutcome string
+
+const (
+	// It is done.
+	FinishedWorkOutcomeSucceeded FinishedWorkOutcome = "SUCCEEDED"
+	// The agent could not.
+	FinishedWorkOutcomeFailed FinishedWorkOutcome = "FAILED"
+)
+
+var AllFinishedWorkOutcome = []FinishedWorkOutcome{
+	FinishedWorkOutcomeSucceeded,
+	FinishedWorkOutcomeFailed,
+}
+
+func (e FinishedWorkOutcome) IsValid() bool {
+	switch e {
+	case FinishedWorkOutcomeSucceeded, FinishedWorkOutcomeFailed:
+		return true
+	}
+	return false
+}
+
+func (e FinishedWorkOutcome) String() string {
+	return string(e)
+}
+
+func (e *FinishedWorkOutcome) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = FinishedWorkOutcome(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid FinishedWorkOutcome", str)
+	}
+	return nil
+}
+
+func (e FinishedWorkOutcome) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *FinishedWorkOutcome) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e FinishedWorkOutcome) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
 }

@@ -24,18 +24,80 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	ExpectedMachine() ExpectedMachineResolver
 	Machine() MachineResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
 	Token() TokenResolver
+	ExpectedMachineUpdate() ExpectedMachineUpdateResolver
 }
 
 type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	AllocateMachinePayload struct {
+		Machine func(childComplexity int) int
+	}
+
+	Allocation struct {
+		CreatedAt   func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Memberships func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationMembershipOrder, where *ent.AllocationMembershipWhereInput) int
+		Name        func(childComplexity int) int
+		Site        func(childComplexity int) int
+		SiteID      func(childComplexity int) int
+	}
+
+	AllocationBlocker struct {
+		Code    func(childComplexity int) int
+		Message func(childComplexity int) int
+	}
+
+	AllocationConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	AllocationEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	AllocationMembership struct {
+		AllocatedAt  func(childComplexity int) int
+		Allocation   func(childComplexity int) int
+		AllocationID func(childComplexity int) int
+		ID           func(childComplexity int) int
+		Machine      func(childComplexity int) int
+		MachineID    func(childComplexity int) int
+		MachineName  func(childComplexity int) int
+		ReleasedAt   func(childComplexity int) int
+	}
+
+	AllocationMembershipConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	AllocationMembershipEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	AssignSkuPayload struct {
 		Machine func(childComplexity int) int
+	}
+
+	AttemptLogs struct {
+		Enabled         func(childComplexity int) int
+		MaxAttemptBytes func(childComplexity int) int
+		MaxChunkBytes   func(childComplexity int) int
+		Retention       func(childComplexity int) int
 	}
 
 	BlockDevice struct {
@@ -45,10 +107,42 @@ type ComplexityRoot struct {
 		Serial     func(childComplexity int) int
 	}
 
+	BomValidation struct {
+		AllowAllocationOnValidationFailure func(childComplexity int) int
+		AutoGenerateMissingSku             func(childComplexity int) int
+		AutoGenerateMissingSkuInterval     func(childComplexity int) int
+		Enabled                            func(childComplexity int) int
+		FindMatchInterval                  func(childComplexity int) int
+		IgnoreUnassignedMachines           func(childComplexity int) int
+	}
+
 	ChassisComponent struct {
 		Architecture func(childComplexity int) int
 		Model        func(childComplexity int) int
 		Vendor       func(childComplexity int) int
+	}
+
+	ClaimWorkPayload struct {
+		Work func(childComplexity int) int
+	}
+
+	Cleanup struct {
+		ClaimedAt   func(childComplexity int) int
+		Error       func(childComplexity int) int
+		FinishedAt  func(childComplexity int) int
+		ID          func(childComplexity int) int
+		MachineID   func(childComplexity int) int
+		Outcome     func(childComplexity int) int
+		RequestedAt func(childComplexity int) int
+	}
+
+	ClearHealthAlertPayload struct {
+		Machine func(childComplexity int) int
+	}
+
+	ConfigurationWarning struct {
+		Field   func(childComplexity int) int
+		Message func(childComplexity int) int
 	}
 
 	CpuComponent struct {
@@ -66,6 +160,14 @@ type ComplexityRoot struct {
 		Vendor  func(childComplexity int) int
 	}
 
+	CreateExpectedMachinePayload struct {
+		ExpectedMachine func(childComplexity int) int
+	}
+
+	CreateExpectedMachinesPayload struct {
+		ExpectedMachines func(childComplexity int) int
+	}
+
 	CreateSitePayload struct {
 		Site func(childComplexity int) int
 	}
@@ -76,6 +178,14 @@ type ComplexityRoot struct {
 
 	CreateSkusPayload struct {
 		Skus func(childComplexity int) int
+	}
+
+	DeleteExpectedMachinePayload struct {
+		DeletedExpectedMachineID func(childComplexity int) int
+	}
+
+	DeleteMachinePayload struct {
+		DeletedMachineID func(childComplexity int) int
 	}
 
 	DeleteSkuPayload struct {
@@ -93,6 +203,51 @@ type ComplexityRoot struct {
 		ProductSerial func(childComplexity int) int
 		ProductSku    func(childComplexity int) int
 		SysVendor     func(childComplexity int) int
+	}
+
+	ExpectedMachine struct {
+		BmcIPAddress                    func(childComplexity int) int
+		BmcMACAddress                   func(childComplexity int) int
+		BmcRetainCredentials            func(childComplexity int) int
+		ChassisSerialNumber             func(childComplexity int) int
+		CreatedAt                       func(childComplexity int) int
+		DefaultPauseIngestionAndPoweron func(childComplexity int) int
+		Description                     func(childComplexity int) int
+		DpfEnabled                      func(childComplexity int) int
+		DpuMode                         func(childComplexity int) int
+		FallbackDpuSerialNumbers        func(childComplexity int) int
+		HasBmcCredentials               func(childComplexity int) int
+		HostLifecycleProfile            func(childComplexity int) int
+		HostNics                        func(childComplexity int) int
+		ID                              func(childComplexity int) int
+		Labels                          func(childComplexity int) int
+		Machine                         func(childComplexity int) int
+		MachineID                       func(childComplexity int) int
+		Name                            func(childComplexity int) int
+		RackName                        func(childComplexity int) int
+		Revision                        func(childComplexity int) int
+		Site                            func(childComplexity int) int
+		SiteID                          func(childComplexity int) int
+		Sku                             func(childComplexity int) int
+		SkuID                           func(childComplexity int) int
+		SkuName                         func(childComplexity int) int
+		UpdatedAt                       func(childComplexity int) int
+	}
+
+	ExpectedMachineConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ExpectedMachineEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	FinishWorkPayload struct {
+		Work func(childComplexity int) int
 	}
 
 	GpuComponent struct {
@@ -150,6 +305,19 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	HostLifecycleProfile struct {
+		DisableLockdown func(childComplexity int) int
+	}
+
+	HostNic struct {
+		FixedGateway func(childComplexity int) int
+		FixedIP      func(childComplexity int) int
+		FixedMask    func(childComplexity int) int
+		MacAddress   func(childComplexity int) int
+		NicType      func(childComplexity int) int
+		Primary      func(childComplexity int) int
+	}
+
 	InfinibandComponent struct {
 		Count           func(childComplexity int) int
 		InactiveDevices func(childComplexity int) int
@@ -180,32 +348,55 @@ type ComplexityRoot struct {
 		Token  func(childComplexity int) int
 	}
 
+	Label struct {
+		Key   func(childComplexity int) int
+		Value func(childComplexity int) int
+	}
+
 	Machine struct {
-		BmcMACAddress       func(childComplexity int) int
-		CreatedAt           func(childComplexity int) int
-		HealthAlerts        func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
-		ID                  func(childComplexity int) int
-		Inventory           func(childComplexity int) int
-		InventoryDocument   func(childComplexity int) int
-		InventoryReportedAt func(childComplexity int) int
-		Kind                func(childComplexity int) int
-		LastVerification    func(childComplexity int) int
-		Model               func(childComplexity int) int
-		Name                func(childComplexity int) int
-		Platform            func(childComplexity int) int
-		SerialNumber        func(childComplexity int) int
-		Site                func(childComplexity int) int
-		SiteID              func(childComplexity int) int
-		Sku                 func(childComplexity int) int
-		SkuComparison       func(childComplexity int) int
-		SkuID               func(childComplexity int) int
-		SkuName             func(childComplexity int) int
-		State               func(childComplexity int) int
-		StateChangedAt      func(childComplexity int) int
-		SubState            func(childComplexity int) int
-		Transitions         func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
-		UpdatedAt           func(childComplexity int) int
-		Vendor              func(childComplexity int) int
+		Allocatable           func(childComplexity int) int
+		AllocationBlockers    func(childComplexity int) int
+		BmcMACAddress         func(childComplexity int) int
+		Claim                 func(childComplexity int) int
+		CreatedAt             func(childComplexity int) int
+		ExpectedMachine       func(childComplexity int) int
+		HealthAlerts          func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
+		ID                    func(childComplexity int) int
+		Inventory             func(childComplexity int) int
+		InventoryDocument     func(childComplexity int) int
+		InventoryReportedAt   func(childComplexity int) int
+		Kind                  func(childComplexity int) int
+		LastGenerateAttemptAt func(childComplexity int) int
+		LastMatchAttemptAt    func(childComplexity int) int
+		LastVerification      func(childComplexity int) int
+		Memberships           func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationMembershipOrder, where *ent.AllocationMembershipWhereInput) int
+		Model                 func(childComplexity int) int
+		Name                  func(childComplexity int) int
+		Platform              func(childComplexity int) int
+		SerialNumber          func(childComplexity int) int
+		Site                  func(childComplexity int) int
+		SiteID                func(childComplexity int) int
+		Sku                   func(childComplexity int) int
+		SkuComparison         func(childComplexity int) int
+		SkuID                 func(childComplexity int) int
+		SkuName               func(childComplexity int) int
+		State                 func(childComplexity int) int
+		StateChangedAt        func(childComplexity int) int
+		SubState              func(childComplexity int) int
+		Transitions           func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
+		UpdatedAt             func(childComplexity int) int
+		Vendor                func(childComplexity int) int
+		VerifyRequestedAt     func(childComplexity int) int
+		Work                  func(childComplexity int) int
+	}
+
+	MachineClaim struct {
+		CreatedAt func(childComplexity int) int
+		HolderID  func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Kind      func(childComplexity int) int
+		Machine   func(childComplexity int) int
+		MachineID func(childComplexity int) int
 	}
 
 	MachineConnection struct {
@@ -220,6 +411,25 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	MachineValidation struct {
+		AllowFullHostPlugins     func(childComplexity int) int
+		AllowPrivilegedPlugins   func(childComplexity int) int
+		AllowedPluginTypes       func(childComplexity int) int
+		ApprovedPluginRegistries func(childComplexity int) int
+		AttemptLogs              func(childComplexity int) int
+		Cleanup                  func(childComplexity int) int
+		ContainerArgs            func(childComplexity int) int
+		Enabled                  func(childComplexity int) int
+		HeartbeatTimeout         func(childComplexity int) int
+		RebootBeforeValidation   func(childComplexity int) int
+		RequireTests             func(childComplexity int) int
+		RunInterval              func(childComplexity int) int
+		RunRetention             func(childComplexity int) int
+		StaleRunTimeout          func(childComplexity int) int
+		TestSelectionMode        func(childComplexity int) int
+		Tests                    func(childComplexity int) int
+	}
+
 	MemoryComponent struct {
 		CapacityMb func(childComplexity int) int
 		Count      func(childComplexity int) int
@@ -232,19 +442,32 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AssignSku         func(childComplexity int, input AssignSkuInput) int
-		CreateSite        func(childComplexity int, input CreateSiteInput) int
-		CreateSku         func(childComplexity int, input CreateSkuInput) int
-		CreateSkus        func(childComplexity int, input CreateSkusInput) int
-		DeleteSku         func(childComplexity int, input DeleteSkuInput) int
-		IssueToken        func(childComplexity int, input IssueTokenInput) int
-		ReplaceSku        func(childComplexity int, input ReplaceSkuInput) int
-		ReportInventory   func(childComplexity int, input ReportInventoryInput) int
-		RevokeToken       func(childComplexity int, input RevokeTokenInput) int
-		UnassignSku       func(childComplexity int, input UnassignSkuInput) int
-		UpdateSite        func(childComplexity int, input UpdateSiteInput) int
-		UpdateSkuMetadata func(childComplexity int, input UpdateSkuMetadataInput) int
-		VerifyMachineSku  func(childComplexity int, input VerifyMachineSkuInput) int
+		AllocateMachine            func(childComplexity int, input AllocateMachineInput) int
+		AssignSku                  func(childComplexity int, input AssignSkuInput) int
+		ClaimWork                  func(childComplexity int, input ClaimWorkInput) int
+		ClearHealthAlert           func(childComplexity int, input ClearHealthAlertInput) int
+		CreateExpectedMachine      func(childComplexity int, input CreateExpectedMachineInput) int
+		CreateExpectedMachines     func(childComplexity int, input CreateExpectedMachinesInput) int
+		CreateSite                 func(childComplexity int, input CreateSiteInput) int
+		CreateSku                  func(childComplexity int, input CreateSkuInput) int
+		CreateSkus                 func(childComplexity int, input CreateSkusInput) int
+		DeleteExpectedMachine      func(childComplexity int, input DeleteExpectedMachineInput) int
+		DeleteMachine              func(childComplexity int, input DeleteMachineInput) int
+		DeleteSku                  func(childComplexity int, input DeleteSkuInput) int
+		FinishWork                 func(childComplexity int, input FinishWorkInput) int
+		IssueToken                 func(childComplexity int, input IssueTokenInput) int
+		RaiseHealthAlert           func(childComplexity int, input RaiseHealthAlertInput) int
+		ReleaseMachine             func(childComplexity int, input ReleaseMachineInput) int
+		ReplaceAllExpectedMachines func(childComplexity int, input ReplaceAllExpectedMachinesInput) int
+		ReplaceSku                 func(childComplexity int, input ReplaceSkuInput) int
+		ReportInventory            func(childComplexity int, input ReportInventoryInput) int
+		RevokeToken                func(childComplexity int, input RevokeTokenInput) int
+		UnassignSku                func(childComplexity int, input UnassignSkuInput) int
+		UpdateExpectedMachine      func(childComplexity int, input UpdateExpectedMachineInput) int
+		UpdateExpectedMachines     func(childComplexity int, input UpdateExpectedMachinesInput) int
+		UpdateSite                 func(childComplexity int, input UpdateSiteInput) int
+		UpdateSkuMetadata          func(childComplexity int, input UpdateSkuMetadataInput) int
+		VerifyMachineSku           func(childComplexity int, input VerifyMachineSkuInput) int
 	}
 
 	NetworkInterface struct {
@@ -277,6 +500,9 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
+		Allocations       func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationOrder, where *ent.AllocationWhereInput) int
+		ExpectedMachine   func(childComplexity int, site string, bmcMacAddress string) int
+		ExpectedMachines  func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) int
 		ExplainSku        func(childComplexity int, machineID string, first *int) int
 		GenerateSku       func(childComplexity int, machineID string, name *string) int
 		HealthAlerts      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
@@ -294,6 +520,39 @@ type ComplexityRoot struct {
 		Viewer            func(childComplexity int) int
 	}
 
+	RaiseHealthAlertPayload struct {
+		HealthAlert func(childComplexity int) int
+	}
+
+	Reboot struct {
+		ClaimedAt   func(childComplexity int) int
+		Error       func(childComplexity int) int
+		FinishedAt  func(childComplexity int) int
+		ID          func(childComplexity int) int
+		MachineID   func(childComplexity int) int
+		Outcome     func(childComplexity int) int
+		RequestedAt func(childComplexity int) int
+	}
+
+	RefreshInventory struct {
+		ClaimedAt   func(childComplexity int) int
+		Error       func(childComplexity int) int
+		FinishedAt  func(childComplexity int) int
+		ID          func(childComplexity int) int
+		MachineID   func(childComplexity int) int
+		Outcome     func(childComplexity int) int
+		RequestedAt func(childComplexity int) int
+	}
+
+	ReleaseMachinePayload struct {
+		Machine func(childComplexity int) int
+	}
+
+	ReplaceAllExpectedMachinesPayload struct {
+		CreatedCount func(childComplexity int) int
+		DeletedCount func(childComplexity int) int
+	}
+
 	ReplaceSkuPayload struct {
 		Sku func(childComplexity int) int
 	}
@@ -308,16 +567,20 @@ type ComplexityRoot struct {
 	}
 
 	Site struct {
-		CreatedAt    func(childComplexity int) int
-		Description  func(childComplexity int) int
-		HealthAlerts func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
-		ID           func(childComplexity int) int
-		Machines     func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
-		Name         func(childComplexity int) int
-		Revision     func(childComplexity int) int
-		Skus         func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
-		Transitions  func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
-		UpdatedAt    func(childComplexity int) int
+		Allocations       func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationOrder, where *ent.AllocationWhereInput) int
+		BomValidation     func(childComplexity int) int
+		CreatedAt         func(childComplexity int) int
+		Description       func(childComplexity int) int
+		ExpectedMachines  func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) int
+		HealthAlerts      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
+		ID                func(childComplexity int) int
+		MachineValidation func(childComplexity int) int
+		Machines          func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
+		Name              func(childComplexity int) int
+		Revision          func(childComplexity int) int
+		Skus              func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
+		Transitions       func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
+		UpdatedAt         func(childComplexity int) int
 	}
 
 	SiteConnection struct {
@@ -333,19 +596,20 @@ type ComplexityRoot struct {
 	}
 
 	Sku struct {
-		Components    func(childComplexity int) int
-		CreatedAt     func(childComplexity int) int
-		Description   func(childComplexity int) int
-		DeviceType    func(childComplexity int) int
-		ID            func(childComplexity int) int
-		MachineCount  func(childComplexity int) int
-		Machines      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
-		Name          func(childComplexity int) int
-		Revision      func(childComplexity int) int
-		SchemaVersion func(childComplexity int) int
-		Site          func(childComplexity int) int
-		SiteID        func(childComplexity int) int
-		UpdatedAt     func(childComplexity int) int
+		Components       func(childComplexity int) int
+		CreatedAt        func(childComplexity int) int
+		Description      func(childComplexity int) int
+		DeviceType       func(childComplexity int) int
+		ExpectedMachines func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) int
+		ID               func(childComplexity int) int
+		MachineCount     func(childComplexity int) int
+		Machines         func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
+		Name             func(childComplexity int) int
+		Revision         func(childComplexity int) int
+		SchemaVersion    func(childComplexity int) int
+		Site             func(childComplexity int) int
+		SiteID           func(childComplexity int) int
+		UpdatedAt        func(childComplexity int) int
 	}
 
 	SkuCandidate struct {
@@ -442,6 +706,11 @@ type ComplexityRoot struct {
 		PciPatterns func(childComplexity int) int
 	}
 
+	TestSetting struct {
+		Enable func(childComplexity int) int
+		ID     func(childComplexity int) int
+	}
+
 	Token struct {
 		AllSites      func(childComplexity int) int
 		BmcMACAddress func(childComplexity int) int
@@ -514,8 +783,17 @@ type ComplexityRoot struct {
 		Machine func(childComplexity int) int
 	}
 
+	UpdateExpectedMachinePayload struct {
+		ExpectedMachine func(childComplexity int) int
+	}
+
+	UpdateExpectedMachinesPayload struct {
+		ExpectedMachines func(childComplexity int) int
+	}
+
 	UpdateSitePayload struct {
-		Site func(childComplexity int) int
+		Site     func(childComplexity int) int
+		Warnings func(childComplexity int) int
 	}
 
 	UpdateSkuMetadataPayload struct {
@@ -551,12 +829,224 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	_ = ec
 	switch typeName + "." + field {
 
+	case "AllocateMachinePayload.machine":
+		if e.ComplexityRoot.AllocateMachinePayload.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocateMachinePayload.Machine(childComplexity), true
+
+	case "Allocation.createdAt":
+		if e.ComplexityRoot.Allocation.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Allocation.CreatedAt(childComplexity), true
+	case "Allocation.id":
+		if e.ComplexityRoot.Allocation.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Allocation.ID(childComplexity), true
+	case "Allocation.memberships":
+		if e.ComplexityRoot.Allocation.Memberships == nil {
+			break
+		}
+
+		args, err := ec.field_Allocation_memberships_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Allocation.Memberships(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.AllocationMembershipOrder), args["where"].(*ent.AllocationMembershipWhereInput)), true
+	case "Allocation.name":
+		if e.ComplexityRoot.Allocation.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Allocation.Name(childComplexity), true
+	case "Allocation.site":
+		if e.ComplexityRoot.Allocation.Site == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Allocation.Site(childComplexity), true
+	case "Allocation.siteId":
+		if e.ComplexityRoot.Allocation.SiteID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Allocation.SiteID(childComplexity), true
+
+	case "AllocationBlocker.code":
+		if e.ComplexityRoot.AllocationBlocker.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationBlocker.Code(childComplexity), true
+	case "AllocationBlocker.message":
+		if e.ComplexityRoot.AllocationBlocker.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationBlocker.Message(childComplexity), true
+
+	case "AllocationConnection.edges":
+		if e.ComplexityRoot.AllocationConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationConnection.Edges(childComplexity), true
+	case "AllocationConnection.nodes":
+		if e.ComplexityRoot.AllocationConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationConnection.Nodes(childComplexity), true
+	case "AllocationConnection.pageInfo":
+		if e.ComplexityRoot.AllocationConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationConnection.PageInfo(childComplexity), true
+	case "AllocationConnection.totalCount":
+		if e.ComplexityRoot.AllocationConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationConnection.TotalCount(childComplexity), true
+
+	case "AllocationEdge.cursor":
+		if e.ComplexityRoot.AllocationEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationEdge.Cursor(childComplexity), true
+	case "AllocationEdge.node":
+		if e.ComplexityRoot.AllocationEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationEdge.Node(childComplexity), true
+
+	case "AllocationMembership.allocatedAt":
+		if e.ComplexityRoot.AllocationMembership.AllocatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.AllocatedAt(childComplexity), true
+	case "AllocationMembership.allocation":
+		if e.ComplexityRoot.AllocationMembership.Allocation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.Allocation(childComplexity), true
+	case "AllocationMembership.allocationId":
+		if e.ComplexityRoot.AllocationMembership.AllocationID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.AllocationID(childComplexity), true
+	case "AllocationMembership.id":
+		if e.ComplexityRoot.AllocationMembership.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.ID(childComplexity), true
+	case "AllocationMembership.machine":
+		if e.ComplexityRoot.AllocationMembership.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.Machine(childComplexity), true
+	case "AllocationMembership.machineId":
+		if e.ComplexityRoot.AllocationMembership.MachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.MachineID(childComplexity), true
+	case "AllocationMembership.machineName":
+		if e.ComplexityRoot.AllocationMembership.MachineName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.MachineName(childComplexity), true
+	case "AllocationMembership.releasedAt":
+		if e.ComplexityRoot.AllocationMembership.ReleasedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembership.ReleasedAt(childComplexity), true
+
+	case "AllocationMembershipConnection.edges":
+		if e.ComplexityRoot.AllocationMembershipConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembershipConnection.Edges(childComplexity), true
+	case "AllocationMembershipConnection.nodes":
+		if e.ComplexityRoot.AllocationMembershipConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembershipConnection.Nodes(childComplexity), true
+	case "AllocationMembershipConnection.pageInfo":
+		if e.ComplexityRoot.AllocationMembershipConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembershipConnection.PageInfo(childComplexity), true
+	case "AllocationMembershipConnection.totalCount":
+		if e.ComplexityRoot.AllocationMembershipConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembershipConnection.TotalCount(childComplexity), true
+
+	case "AllocationMembershipEdge.cursor":
+		if e.ComplexityRoot.AllocationMembershipEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembershipEdge.Cursor(childComplexity), true
+	case "AllocationMembershipEdge.node":
+		if e.ComplexityRoot.AllocationMembershipEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AllocationMembershipEdge.Node(childComplexity), true
+
 	case "AssignSkuPayload.machine":
 		if e.ComplexityRoot.AssignSkuPayload.Machine == nil {
 			break
 		}
 
 		return e.ComplexityRoot.AssignSkuPayload.Machine(childComplexity), true
+
+	case "AttemptLogs.enabled":
+		if e.ComplexityRoot.AttemptLogs.Enabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AttemptLogs.Enabled(childComplexity), true
+	case "AttemptLogs.maxAttemptBytes":
+		if e.ComplexityRoot.AttemptLogs.MaxAttemptBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AttemptLogs.MaxAttemptBytes(childComplexity), true
+	case "AttemptLogs.maxChunkBytes":
+		if e.ComplexityRoot.AttemptLogs.MaxChunkBytes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AttemptLogs.MaxChunkBytes(childComplexity), true
+	case "AttemptLogs.retention":
+		if e.ComplexityRoot.AttemptLogs.Retention == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AttemptLogs.Retention(childComplexity), true
 
 	case "BlockDevice.deviceType":
 		if e.ComplexityRoot.BlockDevice.DeviceType == nil {
@@ -583,6 +1073,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.BlockDevice.Serial(childComplexity), true
 
+	case "BomValidation.allowAllocationOnValidationFailure":
+		if e.ComplexityRoot.BomValidation.AllowAllocationOnValidationFailure == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BomValidation.AllowAllocationOnValidationFailure(childComplexity), true
+	case "BomValidation.autoGenerateMissingSku":
+		if e.ComplexityRoot.BomValidation.AutoGenerateMissingSku == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BomValidation.AutoGenerateMissingSku(childComplexity), true
+	case "BomValidation.autoGenerateMissingSkuInterval":
+		if e.ComplexityRoot.BomValidation.AutoGenerateMissingSkuInterval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BomValidation.AutoGenerateMissingSkuInterval(childComplexity), true
+	case "BomValidation.enabled":
+		if e.ComplexityRoot.BomValidation.Enabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BomValidation.Enabled(childComplexity), true
+	case "BomValidation.findMatchInterval":
+		if e.ComplexityRoot.BomValidation.FindMatchInterval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BomValidation.FindMatchInterval(childComplexity), true
+	case "BomValidation.ignoreUnassignedMachines":
+		if e.ComplexityRoot.BomValidation.IgnoreUnassignedMachines == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BomValidation.IgnoreUnassignedMachines(childComplexity), true
+
 	case "ChassisComponent.architecture":
 		if e.ComplexityRoot.ChassisComponent.Architecture == nil {
 			break
@@ -601,6 +1128,76 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ChassisComponent.Vendor(childComplexity), true
+
+	case "ClaimWorkPayload.work":
+		if e.ComplexityRoot.ClaimWorkPayload.Work == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ClaimWorkPayload.Work(childComplexity), true
+
+	case "Cleanup.claimedAt":
+		if e.ComplexityRoot.Cleanup.ClaimedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cleanup.ClaimedAt(childComplexity), true
+	case "Cleanup.error":
+		if e.ComplexityRoot.Cleanup.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cleanup.Error(childComplexity), true
+	case "Cleanup.finishedAt":
+		if e.ComplexityRoot.Cleanup.FinishedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cleanup.FinishedAt(childComplexity), true
+	case "Cleanup.id":
+		if e.ComplexityRoot.Cleanup.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cleanup.ID(childComplexity), true
+	case "Cleanup.machineId":
+		if e.ComplexityRoot.Cleanup.MachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cleanup.MachineID(childComplexity), true
+	case "Cleanup.outcome":
+		if e.ComplexityRoot.Cleanup.Outcome == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cleanup.Outcome(childComplexity), true
+	case "Cleanup.requestedAt":
+		if e.ComplexityRoot.Cleanup.RequestedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Cleanup.RequestedAt(childComplexity), true
+
+	case "ClearHealthAlertPayload.machine":
+		if e.ComplexityRoot.ClearHealthAlertPayload.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ClearHealthAlertPayload.Machine(childComplexity), true
+
+	case "ConfigurationWarning.field":
+		if e.ComplexityRoot.ConfigurationWarning.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConfigurationWarning.Field(childComplexity), true
+	case "ConfigurationWarning.message":
+		if e.ComplexityRoot.ConfigurationWarning.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConfigurationWarning.Message(childComplexity), true
 
 	case "CpuComponent.count":
 		if e.ComplexityRoot.CpuComponent.Count == nil {
@@ -658,6 +1255,20 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CpuInfo.Vendor(childComplexity), true
 
+	case "CreateExpectedMachinePayload.expectedMachine":
+		if e.ComplexityRoot.CreateExpectedMachinePayload.ExpectedMachine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateExpectedMachinePayload.ExpectedMachine(childComplexity), true
+
+	case "CreateExpectedMachinesPayload.expectedMachines":
+		if e.ComplexityRoot.CreateExpectedMachinesPayload.ExpectedMachines == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateExpectedMachinesPayload.ExpectedMachines(childComplexity), true
+
 	case "CreateSitePayload.site":
 		if e.ComplexityRoot.CreateSitePayload.Site == nil {
 			break
@@ -678,6 +1289,20 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CreateSkusPayload.Skus(childComplexity), true
+
+	case "DeleteExpectedMachinePayload.deletedExpectedMachineId":
+		if e.ComplexityRoot.DeleteExpectedMachinePayload.DeletedExpectedMachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteExpectedMachinePayload.DeletedExpectedMachineID(childComplexity), true
+
+	case "DeleteMachinePayload.deletedMachineId":
+		if e.ComplexityRoot.DeleteMachinePayload.DeletedMachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteMachinePayload.DeletedMachineID(childComplexity), true
 
 	case "DeleteSkuPayload.deletedSkuId":
 		if e.ComplexityRoot.DeleteSkuPayload.DeletedSkuID == nil {
@@ -746,6 +1371,208 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DmiData.SysVendor(childComplexity), true
+
+	case "ExpectedMachine.bmcIpAddress":
+		if e.ComplexityRoot.ExpectedMachine.BmcIPAddress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.BmcIPAddress(childComplexity), true
+	case "ExpectedMachine.bmcMacAddress":
+		if e.ComplexityRoot.ExpectedMachine.BmcMACAddress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.BmcMACAddress(childComplexity), true
+	case "ExpectedMachine.bmcRetainCredentials":
+		if e.ComplexityRoot.ExpectedMachine.BmcRetainCredentials == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.BmcRetainCredentials(childComplexity), true
+	case "ExpectedMachine.chassisSerialNumber":
+		if e.ComplexityRoot.ExpectedMachine.ChassisSerialNumber == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.ChassisSerialNumber(childComplexity), true
+	case "ExpectedMachine.createdAt":
+		if e.ComplexityRoot.ExpectedMachine.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.CreatedAt(childComplexity), true
+	case "ExpectedMachine.defaultPauseIngestionAndPoweron":
+		if e.ComplexityRoot.ExpectedMachine.DefaultPauseIngestionAndPoweron == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.DefaultPauseIngestionAndPoweron(childComplexity), true
+	case "ExpectedMachine.description":
+		if e.ComplexityRoot.ExpectedMachine.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.Description(childComplexity), true
+	case "ExpectedMachine.dpfEnabled":
+		if e.ComplexityRoot.ExpectedMachine.DpfEnabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.DpfEnabled(childComplexity), true
+	case "ExpectedMachine.dpuMode":
+		if e.ComplexityRoot.ExpectedMachine.DpuMode == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.DpuMode(childComplexity), true
+	case "ExpectedMachine.fallbackDpuSerialNumbers":
+		if e.ComplexityRoot.ExpectedMachine.FallbackDpuSerialNumbers == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.FallbackDpuSerialNumbers(childComplexity), true
+	case "ExpectedMachine.hasBmcCredentials":
+		if e.ComplexityRoot.ExpectedMachine.HasBmcCredentials == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.HasBmcCredentials(childComplexity), true
+	case "ExpectedMachine.hostLifecycleProfile":
+		if e.ComplexityRoot.ExpectedMachine.HostLifecycleProfile == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.HostLifecycleProfile(childComplexity), true
+	case "ExpectedMachine.hostNics":
+		if e.ComplexityRoot.ExpectedMachine.HostNics == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.HostNics(childComplexity), true
+	case "ExpectedMachine.id":
+		if e.ComplexityRoot.ExpectedMachine.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.ID(childComplexity), true
+	case "ExpectedMachine.labels":
+		if e.ComplexityRoot.ExpectedMachine.Labels == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.Labels(childComplexity), true
+	case "ExpectedMachine.machine":
+		if e.ComplexityRoot.ExpectedMachine.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.Machine(childComplexity), true
+	case "ExpectedMachine.machineId":
+		if e.ComplexityRoot.ExpectedMachine.MachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.MachineID(childComplexity), true
+	case "ExpectedMachine.name":
+		if e.ComplexityRoot.ExpectedMachine.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.Name(childComplexity), true
+	case "ExpectedMachine.rackName":
+		if e.ComplexityRoot.ExpectedMachine.RackName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.RackName(childComplexity), true
+	case "ExpectedMachine.revision":
+		if e.ComplexityRoot.ExpectedMachine.Revision == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.Revision(childComplexity), true
+	case "ExpectedMachine.site":
+		if e.ComplexityRoot.ExpectedMachine.Site == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.Site(childComplexity), true
+	case "ExpectedMachine.siteId":
+		if e.ComplexityRoot.ExpectedMachine.SiteID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.SiteID(childComplexity), true
+	case "ExpectedMachine.sku":
+		if e.ComplexityRoot.ExpectedMachine.Sku == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.Sku(childComplexity), true
+	case "ExpectedMachine.skuId":
+		if e.ComplexityRoot.ExpectedMachine.SkuID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.SkuID(childComplexity), true
+	case "ExpectedMachine.skuName":
+		if e.ComplexityRoot.ExpectedMachine.SkuName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.SkuName(childComplexity), true
+	case "ExpectedMachine.updatedAt":
+		if e.ComplexityRoot.ExpectedMachine.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachine.UpdatedAt(childComplexity), true
+
+	case "ExpectedMachineConnection.edges":
+		if e.ComplexityRoot.ExpectedMachineConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachineConnection.Edges(childComplexity), true
+	case "ExpectedMachineConnection.nodes":
+		if e.ComplexityRoot.ExpectedMachineConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachineConnection.Nodes(childComplexity), true
+	case "ExpectedMachineConnection.pageInfo":
+		if e.ComplexityRoot.ExpectedMachineConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachineConnection.PageInfo(childComplexity), true
+	case "ExpectedMachineConnection.totalCount":
+		if e.ComplexityRoot.ExpectedMachineConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachineConnection.TotalCount(childComplexity), true
+
+	case "ExpectedMachineEdge.cursor":
+		if e.ComplexityRoot.ExpectedMachineEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachineEdge.Cursor(childComplexity), true
+	case "ExpectedMachineEdge.node":
+		if e.ComplexityRoot.ExpectedMachineEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ExpectedMachineEdge.Node(childComplexity), true
+
+	case "FinishWorkPayload.work":
+		if e.ComplexityRoot.FinishWorkPayload.Work == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FinishWorkPayload.Work(childComplexity), true
 
 	case "GpuComponent.count":
 		if e.ComplexityRoot.GpuComponent.Count == nil {
@@ -975,6 +1802,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.HealthAlertEdge.Node(childComplexity), true
 
+	case "HostLifecycleProfile.disableLockdown":
+		if e.ComplexityRoot.HostLifecycleProfile.DisableLockdown == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HostLifecycleProfile.DisableLockdown(childComplexity), true
+
+	case "HostNic.fixedGateway":
+		if e.ComplexityRoot.HostNic.FixedGateway == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HostNic.FixedGateway(childComplexity), true
+	case "HostNic.fixedIp":
+		if e.ComplexityRoot.HostNic.FixedIP == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HostNic.FixedIP(childComplexity), true
+	case "HostNic.fixedMask":
+		if e.ComplexityRoot.HostNic.FixedMask == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HostNic.FixedMask(childComplexity), true
+	case "HostNic.macAddress":
+		if e.ComplexityRoot.HostNic.MacAddress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HostNic.MacAddress(childComplexity), true
+	case "HostNic.nicType":
+		if e.ComplexityRoot.HostNic.NicType == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HostNic.NicType(childComplexity), true
+	case "HostNic.primary":
+		if e.ComplexityRoot.HostNic.Primary == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HostNic.Primary(childComplexity), true
+
 	case "InfinibandComponent.count":
 		if e.ComplexityRoot.InfinibandComponent.Count == nil {
 			break
@@ -1087,18 +1958,55 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.IssueTokenPayload.Token(childComplexity), true
 
+	case "Label.key":
+		if e.ComplexityRoot.Label.Key == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Label.Key(childComplexity), true
+	case "Label.value":
+		if e.ComplexityRoot.Label.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Label.Value(childComplexity), true
+
+	case "Machine.allocatable":
+		if e.ComplexityRoot.Machine.Allocatable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.Allocatable(childComplexity), true
+	case "Machine.allocationBlockers":
+		if e.ComplexityRoot.Machine.AllocationBlockers == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.AllocationBlockers(childComplexity), true
 	case "Machine.bmcMacAddress":
 		if e.ComplexityRoot.Machine.BmcMACAddress == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Machine.BmcMACAddress(childComplexity), true
+	case "Machine.claim":
+		if e.ComplexityRoot.Machine.Claim == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.Claim(childComplexity), true
 	case "Machine.createdAt":
 		if e.ComplexityRoot.Machine.CreatedAt == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Machine.CreatedAt(childComplexity), true
+	case "Machine.expectedMachine":
+		if e.ComplexityRoot.Machine.ExpectedMachine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.ExpectedMachine(childComplexity), true
 	case "Machine.healthAlerts":
 		if e.ComplexityRoot.Machine.HealthAlerts == nil {
 			break
@@ -1140,12 +2048,35 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Machine.Kind(childComplexity), true
+	case "Machine.lastGenerateAttemptAt":
+		if e.ComplexityRoot.Machine.LastGenerateAttemptAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.LastGenerateAttemptAt(childComplexity), true
+	case "Machine.lastMatchAttemptAt":
+		if e.ComplexityRoot.Machine.LastMatchAttemptAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.LastMatchAttemptAt(childComplexity), true
 	case "Machine.lastVerification":
 		if e.ComplexityRoot.Machine.LastVerification == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Machine.LastVerification(childComplexity), true
+	case "Machine.memberships":
+		if e.ComplexityRoot.Machine.Memberships == nil {
+			break
+		}
+
+		args, err := ec.field_Machine_memberships_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Machine.Memberships(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.AllocationMembershipOrder), args["where"].(*ent.AllocationMembershipWhereInput)), true
 	case "Machine.model":
 		if e.ComplexityRoot.Machine.Model == nil {
 			break
@@ -1247,6 +2178,55 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Machine.Vendor(childComplexity), true
+	case "Machine.verifyRequestedAt":
+		if e.ComplexityRoot.Machine.VerifyRequestedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.VerifyRequestedAt(childComplexity), true
+	case "Machine.work":
+		if e.ComplexityRoot.Machine.Work == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Machine.Work(childComplexity), true
+
+	case "MachineClaim.createdAt":
+		if e.ComplexityRoot.MachineClaim.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineClaim.CreatedAt(childComplexity), true
+	case "MachineClaim.holderId":
+		if e.ComplexityRoot.MachineClaim.HolderID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineClaim.HolderID(childComplexity), true
+	case "MachineClaim.id":
+		if e.ComplexityRoot.MachineClaim.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineClaim.ID(childComplexity), true
+	case "MachineClaim.kind":
+		if e.ComplexityRoot.MachineClaim.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineClaim.Kind(childComplexity), true
+	case "MachineClaim.machine":
+		if e.ComplexityRoot.MachineClaim.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineClaim.Machine(childComplexity), true
+	case "MachineClaim.machineId":
+		if e.ComplexityRoot.MachineClaim.MachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineClaim.MachineID(childComplexity), true
 
 	case "MachineConnection.edges":
 		if e.ComplexityRoot.MachineConnection.Edges == nil {
@@ -1286,6 +2266,103 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.MachineEdge.Node(childComplexity), true
 
+	case "MachineValidation.allowFullHostPlugins":
+		if e.ComplexityRoot.MachineValidation.AllowFullHostPlugins == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.AllowFullHostPlugins(childComplexity), true
+	case "MachineValidation.allowPrivilegedPlugins":
+		if e.ComplexityRoot.MachineValidation.AllowPrivilegedPlugins == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.AllowPrivilegedPlugins(childComplexity), true
+	case "MachineValidation.allowedPluginTypes":
+		if e.ComplexityRoot.MachineValidation.AllowedPluginTypes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.AllowedPluginTypes(childComplexity), true
+	case "MachineValidation.approvedPluginRegistries":
+		if e.ComplexityRoot.MachineValidation.ApprovedPluginRegistries == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.ApprovedPluginRegistries(childComplexity), true
+	case "MachineValidation.attemptLogs":
+		if e.ComplexityRoot.MachineValidation.AttemptLogs == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.AttemptLogs(childComplexity), true
+	case "MachineValidation.cleanup":
+		if e.ComplexityRoot.MachineValidation.Cleanup == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.Cleanup(childComplexity), true
+	case "MachineValidation.containerArgs":
+		if e.ComplexityRoot.MachineValidation.ContainerArgs == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.ContainerArgs(childComplexity), true
+	case "MachineValidation.enabled":
+		if e.ComplexityRoot.MachineValidation.Enabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.Enabled(childComplexity), true
+	case "MachineValidation.heartbeatTimeout":
+		if e.ComplexityRoot.MachineValidation.HeartbeatTimeout == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.HeartbeatTimeout(childComplexity), true
+	case "MachineValidation.rebootBeforeValidation":
+		if e.ComplexityRoot.MachineValidation.RebootBeforeValidation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.RebootBeforeValidation(childComplexity), true
+	case "MachineValidation.requireTests":
+		if e.ComplexityRoot.MachineValidation.RequireTests == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.RequireTests(childComplexity), true
+	case "MachineValidation.runInterval":
+		if e.ComplexityRoot.MachineValidation.RunInterval == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.RunInterval(childComplexity), true
+	case "MachineValidation.runRetention":
+		if e.ComplexityRoot.MachineValidation.RunRetention == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.RunRetention(childComplexity), true
+	case "MachineValidation.staleRunTimeout":
+		if e.ComplexityRoot.MachineValidation.StaleRunTimeout == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.StaleRunTimeout(childComplexity), true
+	case "MachineValidation.testSelectionMode":
+		if e.ComplexityRoot.MachineValidation.TestSelectionMode == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.TestSelectionMode(childComplexity), true
+	case "MachineValidation.tests":
+		if e.ComplexityRoot.MachineValidation.Tests == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineValidation.Tests(childComplexity), true
+
 	case "MemoryComponent.capacityMb":
 		if e.ComplexityRoot.MemoryComponent.CapacityMb == nil {
 			break
@@ -1318,6 +2395,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.MemoryDevice.SizeMb(childComplexity), true
 
+	case "Mutation.allocateMachine":
+		if e.ComplexityRoot.Mutation.AllocateMachine == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_allocateMachine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AllocateMachine(childComplexity, args["input"].(AllocateMachineInput)), true
 	case "Mutation.assignSku":
 		if e.ComplexityRoot.Mutation.AssignSku == nil {
 			break
@@ -1329,6 +2417,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AssignSku(childComplexity, args["input"].(AssignSkuInput)), true
+	case "Mutation.claimWork":
+		if e.ComplexityRoot.Mutation.ClaimWork == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_claimWork_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ClaimWork(childComplexity, args["input"].(ClaimWorkInput)), true
+	case "Mutation.clearHealthAlert":
+		if e.ComplexityRoot.Mutation.ClearHealthAlert == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_clearHealthAlert_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ClearHealthAlert(childComplexity, args["input"].(ClearHealthAlertInput)), true
+	case "Mutation.createExpectedMachine":
+		if e.ComplexityRoot.Mutation.CreateExpectedMachine == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createExpectedMachine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateExpectedMachine(childComplexity, args["input"].(CreateExpectedMachineInput)), true
+	case "Mutation.createExpectedMachines":
+		if e.ComplexityRoot.Mutation.CreateExpectedMachines == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createExpectedMachines_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateExpectedMachines(childComplexity, args["input"].(CreateExpectedMachinesInput)), true
 	case "Mutation.createSite":
 		if e.ComplexityRoot.Mutation.CreateSite == nil {
 			break
@@ -1362,6 +2494,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateSkus(childComplexity, args["input"].(CreateSkusInput)), true
+	case "Mutation.deleteExpectedMachine":
+		if e.ComplexityRoot.Mutation.DeleteExpectedMachine == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteExpectedMachine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteExpectedMachine(childComplexity, args["input"].(DeleteExpectedMachineInput)), true
+	case "Mutation.deleteMachine":
+		if e.ComplexityRoot.Mutation.DeleteMachine == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteMachine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteMachine(childComplexity, args["input"].(DeleteMachineInput)), true
 	case "Mutation.deleteSku":
 		if e.ComplexityRoot.Mutation.DeleteSku == nil {
 			break
@@ -1373,6 +2527,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteSku(childComplexity, args["input"].(DeleteSkuInput)), true
+	case "Mutation.finishWork":
+		if e.ComplexityRoot.Mutation.FinishWork == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_finishWork_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.FinishWork(childComplexity, args["input"].(FinishWorkInput)), true
 	case "Mutation.issueToken":
 		if e.ComplexityRoot.Mutation.IssueToken == nil {
 			break
@@ -1384,6 +2549,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.IssueToken(childComplexity, args["input"].(IssueTokenInput)), true
+	case "Mutation.raiseHealthAlert":
+		if e.ComplexityRoot.Mutation.RaiseHealthAlert == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_raiseHealthAlert_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RaiseHealthAlert(childComplexity, args["input"].(RaiseHealthAlertInput)), true
+	case "Mutation.releaseMachine":
+		if e.ComplexityRoot.Mutation.ReleaseMachine == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_releaseMachine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ReleaseMachine(childComplexity, args["input"].(ReleaseMachineInput)), true
+	case "Mutation.replaceAllExpectedMachines":
+		if e.ComplexityRoot.Mutation.ReplaceAllExpectedMachines == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_replaceAllExpectedMachines_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ReplaceAllExpectedMachines(childComplexity, args["input"].(ReplaceAllExpectedMachinesInput)), true
 	case "Mutation.replaceSku":
 		if e.ComplexityRoot.Mutation.ReplaceSku == nil {
 			break
@@ -1428,6 +2626,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UnassignSku(childComplexity, args["input"].(UnassignSkuInput)), true
+	case "Mutation.updateExpectedMachine":
+		if e.ComplexityRoot.Mutation.UpdateExpectedMachine == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateExpectedMachine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateExpectedMachine(childComplexity, args["input"].(UpdateExpectedMachineInput)), true
+	case "Mutation.updateExpectedMachines":
+		if e.ComplexityRoot.Mutation.UpdateExpectedMachines == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateExpectedMachines_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateExpectedMachines(childComplexity, args["input"].(UpdateExpectedMachinesInput)), true
 	case "Mutation.updateSite":
 		if e.ComplexityRoot.Mutation.UpdateSite == nil {
 			break
@@ -1568,6 +2788,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PciProperties.Vendor(childComplexity), true
 
+	case "Query.allocations":
+		if e.ComplexityRoot.Query.Allocations == nil {
+			break
+		}
+
+		args, err := ec.field_Query_allocations_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Allocations(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.AllocationOrder), args["where"].(*ent.AllocationWhereInput)), true
+	case "Query.expectedMachine":
+		if e.ComplexityRoot.Query.ExpectedMachine == nil {
+			break
+		}
+
+		args, err := ec.field_Query_expectedMachine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ExpectedMachine(childComplexity, args["site"].(string), args["bmcMacAddress"].(string)), true
+	case "Query.expectedMachines":
+		if e.ComplexityRoot.Query.ExpectedMachines == nil {
+			break
+		}
+
+		args, err := ec.field_Query_expectedMachines_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ExpectedMachines(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.ExpectedMachineOrder), args["where"].(*ent.ExpectedMachineWhereInput)), true
 	case "Query.explainSku":
 		if e.ComplexityRoot.Query.ExplainSku == nil {
 			break
@@ -1730,6 +2983,119 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
 
+	case "RaiseHealthAlertPayload.healthAlert":
+		if e.ComplexityRoot.RaiseHealthAlertPayload.HealthAlert == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RaiseHealthAlertPayload.HealthAlert(childComplexity), true
+
+	case "Reboot.claimedAt":
+		if e.ComplexityRoot.Reboot.ClaimedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Reboot.ClaimedAt(childComplexity), true
+	case "Reboot.error":
+		if e.ComplexityRoot.Reboot.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Reboot.Error(childComplexity), true
+	case "Reboot.finishedAt":
+		if e.ComplexityRoot.Reboot.FinishedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Reboot.FinishedAt(childComplexity), true
+	case "Reboot.id":
+		if e.ComplexityRoot.Reboot.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Reboot.ID(childComplexity), true
+	case "Reboot.machineId":
+		if e.ComplexityRoot.Reboot.MachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Reboot.MachineID(childComplexity), true
+	case "Reboot.outcome":
+		if e.ComplexityRoot.Reboot.Outcome == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Reboot.Outcome(childComplexity), true
+	case "Reboot.requestedAt":
+		if e.ComplexityRoot.Reboot.RequestedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Reboot.RequestedAt(childComplexity), true
+
+	case "RefreshInventory.claimedAt":
+		if e.ComplexityRoot.RefreshInventory.ClaimedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshInventory.ClaimedAt(childComplexity), true
+	case "RefreshInventory.error":
+		if e.ComplexityRoot.RefreshInventory.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshInventory.Error(childComplexity), true
+	case "RefreshInventory.finishedAt":
+		if e.ComplexityRoot.RefreshInventory.FinishedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshInventory.FinishedAt(childComplexity), true
+	case "RefreshInventory.id":
+		if e.ComplexityRoot.RefreshInventory.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshInventory.ID(childComplexity), true
+	case "RefreshInventory.machineId":
+		if e.ComplexityRoot.RefreshInventory.MachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshInventory.MachineID(childComplexity), true
+	case "RefreshInventory.outcome":
+		if e.ComplexityRoot.RefreshInventory.Outcome == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshInventory.Outcome(childComplexity), true
+	case "RefreshInventory.requestedAt":
+		if e.ComplexityRoot.RefreshInventory.RequestedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefreshInventory.RequestedAt(childComplexity), true
+
+	case "ReleaseMachinePayload.machine":
+		if e.ComplexityRoot.ReleaseMachinePayload.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReleaseMachinePayload.Machine(childComplexity), true
+
+	case "ReplaceAllExpectedMachinesPayload.createdCount":
+		if e.ComplexityRoot.ReplaceAllExpectedMachinesPayload.CreatedCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReplaceAllExpectedMachinesPayload.CreatedCount(childComplexity), true
+	case "ReplaceAllExpectedMachinesPayload.deletedCount":
+		if e.ComplexityRoot.ReplaceAllExpectedMachinesPayload.DeletedCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReplaceAllExpectedMachinesPayload.DeletedCount(childComplexity), true
+
 	case "ReplaceSkuPayload.sku":
 		if e.ComplexityRoot.ReplaceSkuPayload.Sku == nil {
 			break
@@ -1757,6 +3123,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RevokeTokenPayload.Token(childComplexity), true
 
+	case "Site.allocations":
+		if e.ComplexityRoot.Site.Allocations == nil {
+			break
+		}
+
+		args, err := ec.field_Site_allocations_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Site.Allocations(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.AllocationOrder), args["where"].(*ent.AllocationWhereInput)), true
+	case "Site.bomValidation":
+		if e.ComplexityRoot.Site.BomValidation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.BomValidation(childComplexity), true
 	case "Site.createdAt":
 		if e.ComplexityRoot.Site.CreatedAt == nil {
 			break
@@ -1769,6 +3152,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Site.Description(childComplexity), true
+	case "Site.expectedMachines":
+		if e.ComplexityRoot.Site.ExpectedMachines == nil {
+			break
+		}
+
+		args, err := ec.field_Site_expectedMachines_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Site.ExpectedMachines(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.ExpectedMachineOrder), args["where"].(*ent.ExpectedMachineWhereInput)), true
 	case "Site.healthAlerts":
 		if e.ComplexityRoot.Site.HealthAlerts == nil {
 			break
@@ -1786,6 +3180,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Site.ID(childComplexity), true
+	case "Site.machineValidation":
+		if e.ComplexityRoot.Site.MachineValidation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Site.MachineValidation(childComplexity), true
 	case "Site.machines":
 		if e.ComplexityRoot.Site.Machines == nil {
 			break
@@ -1900,6 +3300,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Sku.DeviceType(childComplexity), true
+	case "Sku.expectedMachines":
+		if e.ComplexityRoot.Sku.ExpectedMachines == nil {
+			break
+		}
+
+		args, err := ec.field_Sku_expectedMachines_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Sku.ExpectedMachines(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.ExpectedMachineOrder), args["where"].(*ent.ExpectedMachineWhereInput)), true
 	case "Sku.id":
 		if e.ComplexityRoot.Sku.ID == nil {
 			break
@@ -2303,6 +3714,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.StorageComponent.PciPatterns(childComplexity), true
 
+	case "TestSetting.enable":
+		if e.ComplexityRoot.TestSetting.Enable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestSetting.Enable(childComplexity), true
+	case "TestSetting.id":
+		if e.ComplexityRoot.TestSetting.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestSetting.ID(childComplexity), true
+
 	case "Token.allSites":
 		if e.ComplexityRoot.Token.AllSites == nil {
 			break
@@ -2582,12 +4006,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UnassignSkuPayload.Machine(childComplexity), true
 
+	case "UpdateExpectedMachinePayload.expectedMachine":
+		if e.ComplexityRoot.UpdateExpectedMachinePayload.ExpectedMachine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateExpectedMachinePayload.ExpectedMachine(childComplexity), true
+
+	case "UpdateExpectedMachinesPayload.expectedMachines":
+		if e.ComplexityRoot.UpdateExpectedMachinesPayload.ExpectedMachines == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateExpectedMachinesPayload.ExpectedMachines(childComplexity), true
+
 	case "UpdateSitePayload.site":
 		if e.ComplexityRoot.UpdateSitePayload.Site == nil {
 			break
 		}
 
 		return e.ComplexityRoot.UpdateSitePayload.Site(childComplexity), true
+	case "UpdateSitePayload.warnings":
+		if e.ComplexityRoot.UpdateSitePayload.Warnings == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateSitePayload.Warnings(childComplexity), true
 
 	case "UpdateSkuMetadataPayload.sku":
 		if e.ComplexityRoot.UpdateSkuMetadataPayload.Sku == nil {
@@ -2655,23 +4099,51 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalers := func() *graphql.InputUnmarshalerIndex {
 		return graphql.NewInputUnmarshalerIndex(
+			graphql.NewInputUnmarshaler("AllocateMachineInput", ec.unmarshalInputAllocateMachineInput),
+			graphql.NewInputUnmarshaler("AllocationMembershipOrder", ec.unmarshalInputAllocationMembershipOrder),
+			graphql.NewInputUnmarshaler("AllocationMembershipWhereInput", ec.unmarshalInputAllocationMembershipWhereInput),
+			graphql.NewInputUnmarshaler("AllocationOrder", ec.unmarshalInputAllocationOrder),
+			graphql.NewInputUnmarshaler("AllocationWhereInput", ec.unmarshalInputAllocationWhereInput),
 			graphql.NewInputUnmarshaler("AssignSkuInput", ec.unmarshalInputAssignSkuInput),
+			graphql.NewInputUnmarshaler("AttemptLogsInput", ec.unmarshalInputAttemptLogsInput),
+			graphql.NewInputUnmarshaler("BomValidationInput", ec.unmarshalInputBomValidationInput),
 			graphql.NewInputUnmarshaler("ChassisComponentInput", ec.unmarshalInputChassisComponentInput),
+			graphql.NewInputUnmarshaler("ClaimWorkInput", ec.unmarshalInputClaimWorkInput),
+			graphql.NewInputUnmarshaler("ClearHealthAlertInput", ec.unmarshalInputClearHealthAlertInput),
 			graphql.NewInputUnmarshaler("CpuComponentInput", ec.unmarshalInputCpuComponentInput),
+			graphql.NewInputUnmarshaler("CreateExpectedMachineInput", ec.unmarshalInputCreateExpectedMachineInput),
+			graphql.NewInputUnmarshaler("CreateExpectedMachinesInput", ec.unmarshalInputCreateExpectedMachinesInput),
 			graphql.NewInputUnmarshaler("CreateSiteInput", ec.unmarshalInputCreateSiteInput),
 			graphql.NewInputUnmarshaler("CreateSkuInput", ec.unmarshalInputCreateSkuInput),
 			graphql.NewInputUnmarshaler("CreateSkusInput", ec.unmarshalInputCreateSkusInput),
 			graphql.NewInputUnmarshaler("CreateSkusItemInput", ec.unmarshalInputCreateSkusItemInput),
+			graphql.NewInputUnmarshaler("DeleteExpectedMachineInput", ec.unmarshalInputDeleteExpectedMachineInput),
+			graphql.NewInputUnmarshaler("DeleteMachineInput", ec.unmarshalInputDeleteMachineInput),
 			graphql.NewInputUnmarshaler("DeleteSkuInput", ec.unmarshalInputDeleteSkuInput),
+			graphql.NewInputUnmarshaler("ExpectedMachineItem", ec.unmarshalInputExpectedMachineItem),
+			graphql.NewInputUnmarshaler("ExpectedMachineOrder", ec.unmarshalInputExpectedMachineOrder),
+			graphql.NewInputUnmarshaler("ExpectedMachinePatch", ec.unmarshalInputExpectedMachinePatch),
+			graphql.NewInputUnmarshaler("ExpectedMachineUpdate", ec.unmarshalInputExpectedMachineUpdate),
+			graphql.NewInputUnmarshaler("ExpectedMachineWhereInput", ec.unmarshalInputExpectedMachineWhereInput),
 			graphql.NewInputUnmarshaler("FabricPortInput", ec.unmarshalInputFabricPortInput),
+			graphql.NewInputUnmarshaler("FinishWorkInput", ec.unmarshalInputFinishWorkInput),
 			graphql.NewInputUnmarshaler("GpuComponentInput", ec.unmarshalInputGpuComponentInput),
 			graphql.NewInputUnmarshaler("HealthAlertOrder", ec.unmarshalInputHealthAlertOrder),
 			graphql.NewInputUnmarshaler("HealthAlertWhereInput", ec.unmarshalInputHealthAlertWhereInput),
+			graphql.NewInputUnmarshaler("HostLifecycleProfileInput", ec.unmarshalInputHostLifecycleProfileInput),
+			graphql.NewInputUnmarshaler("HostNicInput", ec.unmarshalInputHostNicInput),
 			graphql.NewInputUnmarshaler("InfinibandComponentInput", ec.unmarshalInputInfinibandComponentInput),
 			graphql.NewInputUnmarshaler("IssueTokenInput", ec.unmarshalInputIssueTokenInput),
+			graphql.NewInputUnmarshaler("LabelInput", ec.unmarshalInputLabelInput),
+			graphql.NewInputUnmarshaler("MachineClaimOrder", ec.unmarshalInputMachineClaimOrder),
+			graphql.NewInputUnmarshaler("MachineClaimWhereInput", ec.unmarshalInputMachineClaimWhereInput),
 			graphql.NewInputUnmarshaler("MachineOrder", ec.unmarshalInputMachineOrder),
+			graphql.NewInputUnmarshaler("MachineValidationInput", ec.unmarshalInputMachineValidationInput),
 			graphql.NewInputUnmarshaler("MachineWhereInput", ec.unmarshalInputMachineWhereInput),
 			graphql.NewInputUnmarshaler("MemoryComponentInput", ec.unmarshalInputMemoryComponentInput),
+			graphql.NewInputUnmarshaler("RaiseHealthAlertInput", ec.unmarshalInputRaiseHealthAlertInput),
+			graphql.NewInputUnmarshaler("ReleaseMachineInput", ec.unmarshalInputReleaseMachineInput),
+			graphql.NewInputUnmarshaler("ReplaceAllExpectedMachinesInput", ec.unmarshalInputReplaceAllExpectedMachinesInput),
 			graphql.NewInputUnmarshaler("ReplaceSkuInput", ec.unmarshalInputReplaceSkuInput),
 			graphql.NewInputUnmarshaler("ReportInventoryInput", ec.unmarshalInputReportInventoryInput),
 			graphql.NewInputUnmarshaler("RevokeTokenInput", ec.unmarshalInputRevokeTokenInput),
@@ -2681,12 +4153,15 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("SkuOrder", ec.unmarshalInputSkuOrder),
 			graphql.NewInputUnmarshaler("SkuWhereInput", ec.unmarshalInputSkuWhereInput),
 			graphql.NewInputUnmarshaler("StorageComponentInput", ec.unmarshalInputStorageComponentInput),
+			graphql.NewInputUnmarshaler("TestSettingInput", ec.unmarshalInputTestSettingInput),
 			graphql.NewInputUnmarshaler("TokenOrder", ec.unmarshalInputTokenOrder),
 			graphql.NewInputUnmarshaler("TokenWhereInput", ec.unmarshalInputTokenWhereInput),
 			graphql.NewInputUnmarshaler("TpmComponentInput", ec.unmarshalInputTpmComponentInput),
 			graphql.NewInputUnmarshaler("TransitionOrder", ec.unmarshalInputTransitionOrder),
 			graphql.NewInputUnmarshaler("TransitionWhereInput", ec.unmarshalInputTransitionWhereInput),
 			graphql.NewInputUnmarshaler("UnassignSkuInput", ec.unmarshalInputUnassignSkuInput),
+			graphql.NewInputUnmarshaler("UpdateExpectedMachineInput", ec.unmarshalInputUpdateExpectedMachineInput),
+			graphql.NewInputUnmarshaler("UpdateExpectedMachinesInput", ec.unmarshalInputUpdateExpectedMachinesInput),
 			graphql.NewInputUnmarshaler("UpdateSiteInput", ec.unmarshalInputUpdateSiteInput),
 			graphql.NewInputUnmarshaler("UpdateSkuMetadataInput", ec.unmarshalInputUpdateSkuMetadataInput),
 			graphql.NewInputUnmarshaler("VerifyMachineSkuInput", ec.unmarshalInputVerifyMachineSkuInput),
@@ -2884,9 +4359,1751 @@ directive @goModel(
   forceGenerate: Boolean
 ) on OBJECT | INPUT_OBJECT | SCALAR | ENUM | INTERFACE | UNION
 """
+Machines of a site in one tenant's hands, under a name.
+"""
+type Allocation implements Node {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  When it was created, by the server's clock.
+  """
+  createdAt: Time!
+  """
+  Id of the allocation's site.
+  """
+  siteId: ID!
+  """
+  Name of the allocation, unique at its site.
+  """
+  name: String!
+  """
+  The allocation's site.
+  """
+  site: Site!
+  """
+  Machines that are or were in the allocation.
+  """
+  memberships(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the allocation memberships; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: AllocationMembershipOrder
+
+    """
+    Only allocation memberships that this filter finds.
+    """
+    where: AllocationMembershipWhereInput
+  ): AllocationMembershipConnection!
+}
+"""
+A page of allocations.
+"""
+type AllocationConnection {
+  """
+  The items of the page with their positions, in the order asked for.
+  """
+  edges: [AllocationEdge]
+  """
+  Where the page lies in the connection.
+  """
+  pageInfo: PageInfo!
+  """
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
+  """
+  totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [Allocation!]!
+}
+"""
+An allocation in a connection, with its position.
+"""
+type AllocationEdge {
+  """
+  The allocation.
+  """
+  node: Allocation
+  """
+  Position of the allocation; pass it as after or before to read what follows or precedes it.
+  """
+  cursor: Cursor!
+}
+"""
+A machine's time in an allocation.
+"""
+type AllocationMembership implements Node {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  Id of the allocation.
+  """
+  allocationId: ID!
+  """
+  Id of the machine; null when it was deleted since.
+  """
+  machineId: ID
+  """
+  Name of the machine when it was allocated.
+  """
+  machineName: String!
+  """
+  When the machine came into the allocation.
+  """
+  allocatedAt: Time!
+  """
+  When it was given back; null while it is in the allocation.
+  """
+  releasedAt: Time
+  """
+  The allocation.
+  """
+  allocation: Allocation!
+  """
+  The machine; null when it was deleted since.
+  """
+  machine: Machine
+}
+"""
+A page of allocation memberships.
+"""
+type AllocationMembershipConnection {
+  """
+  The items of the page with their positions, in the order asked for.
+  """
+  edges: [AllocationMembershipEdge]
+  """
+  Where the page lies in the connection.
+  """
+  pageInfo: PageInfo!
+  """
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
+  """
+  totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [AllocationMembership!]!
+}
+"""
+An allocation membership in a connection, with its position.
+"""
+type AllocationMembershipEdge {
+  """
+  The allocation membership.
+  """
+  node: AllocationMembership
+  """
+  Position of the allocation membership; pass it as after or before to read what follows or precedes it.
+  """
+  cursor: Cursor!
+}
+"""
+Order of allocation memberships; what is equal is ordered by id in the same direction.
+"""
+input AllocationMembershipOrder {
+  """
+  Direction of the order.
+  """
+  direction: OrderDirection! = ASC
+  """
+  What is compared.
+  """
+  field: AllocationMembershipOrderField!
+}
+"""
+What allocation memberships can be ordered by.
+"""
+enum AllocationMembershipOrderField {
+  """
+  By allocatedAt: when the machine came into the allocation.
+  """
+  ALLOCATED_AT
+}
+"""
+Filter of allocation memberships. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
+"""
+input AllocationMembershipWhereInput {
+  """
+  This filter must not find it.
+  """
+  not: AllocationMembershipWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
+  and: [AllocationMembershipWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
+  or: [AllocationMembershipWhereInput!]
+  """
+  Id equals this text.
+  """
+  id: ID
+  """
+  Id differs from this text.
+  """
+  idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
+  idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
+  idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
+  idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
+  idGTE: ID
+  """
+  Id sorts before this text.
+  """
+  idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
+  idLTE: ID
+  """
+  Id equals this text in any case.
+  """
+  idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
+  idContainsFold: ID
+  """
+  Allocation id equals this text.
+  """
+  allocationId: ID
+  """
+  Allocation id differs from this text.
+  """
+  allocationIdNEQ: ID
+  """
+  Allocation id is one of these, at most 500; an empty list finds nothing.
+  """
+  allocationIdIn: [ID!]
+  """
+  Allocation id is none of these, at most 500.
+  """
+  allocationIdNotIn: [ID!]
+  """
+  Allocation id sorts after this text.
+  """
+  allocationIdGT: ID
+  """
+  Allocation id sorts after this text or equals it.
+  """
+  allocationIdGTE: ID
+  """
+  Allocation id sorts before this text.
+  """
+  allocationIdLT: ID
+  """
+  Allocation id sorts before this text or equals it.
+  """
+  allocationIdLTE: ID
+  """
+  Allocation id contains this text, case sensitive.
+  """
+  allocationIdContains: ID
+  """
+  Allocation id starts with this text, case sensitive.
+  """
+  allocationIdHasPrefix: ID
+  """
+  Allocation id ends with this text, case sensitive.
+  """
+  allocationIdHasSuffix: ID
+  """
+  Allocation id equals this text in any case.
+  """
+  allocationIdEqualFold: ID
+  """
+  Allocation id contains this text in any case.
+  """
+  allocationIdContainsFold: ID
+  """
+  Machine id equals this text.
+  """
+  machineId: ID
+  """
+  Machine id is not null and differs from this text.
+  """
+  machineIdNEQ: ID
+  """
+  Machine id is one of these, at most 500; an empty list finds nothing.
+  """
+  machineIdIn: [ID!]
+  """
+  Machine id is not null and is none of these, at most 500.
+  """
+  machineIdNotIn: [ID!]
+  """
+  Machine id sorts after this text.
+  """
+  machineIdGT: ID
+  """
+  Machine id sorts after this text or equals it.
+  """
+  machineIdGTE: ID
+  """
+  Machine id sorts before this text.
+  """
+  machineIdLT: ID
+  """
+  Machine id sorts before this text or equals it.
+  """
+  machineIdLTE: ID
+  """
+  Machine id contains this text, case sensitive.
+  """
+  machineIdContains: ID
+  """
+  Machine id starts with this text, case sensitive.
+  """
+  machineIdHasPrefix: ID
+  """
+  Machine id ends with this text, case sensitive.
+  """
+  machineIdHasSuffix: ID
+  """
+  Machine id is null when true, is not null when false.
+  """
+  machineIdIsNil: Boolean
+  """
+  Machine id is not null when true, is null when false.
+  """
+  machineIdNotNil: Boolean
+  """
+  Machine id equals this text in any case.
+  """
+  machineIdEqualFold: ID
+  """
+  Machine id contains this text in any case.
+  """
+  machineIdContainsFold: ID
+  """
+  Machine name equals this text.
+  """
+  machineName: String
+  """
+  Machine name differs from this text.
+  """
+  machineNameNEQ: String
+  """
+  Machine name is one of these, at most 500; an empty list finds nothing.
+  """
+  machineNameIn: [String!]
+  """
+  Machine name is none of these, at most 500.
+  """
+  machineNameNotIn: [String!]
+  """
+  Machine name sorts after this text.
+  """
+  machineNameGT: String
+  """
+  Machine name sorts after this text or equals it.
+  """
+  machineNameGTE: String
+  """
+  Machine name sorts before this text.
+  """
+  machineNameLT: String
+  """
+  Machine name sorts before this text or equals it.
+  """
+  machineNameLTE: String
+  """
+  Machine name contains this text, case sensitive.
+  """
+  machineNameContains: String
+  """
+  Machine name starts with this text, case sensitive.
+  """
+  machineNameHasPrefix: String
+  """
+  Machine name ends with this text, case sensitive.
+  """
+  machineNameHasSuffix: String
+  """
+  Machine name equals this text in any case.
+  """
+  machineNameEqualFold: String
+  """
+  Machine name contains this text in any case.
+  """
+  machineNameContainsFold: String
+  """
+  Allocated at equals this time.
+  """
+  allocatedAt: Time
+  """
+  Allocated at differs from this time.
+  """
+  allocatedAtNEQ: Time
+  """
+  Allocated at is one of these, at most 500; an empty list finds nothing.
+  """
+  allocatedAtIn: [Time!]
+  """
+  Allocated at is none of these, at most 500.
+  """
+  allocatedAtNotIn: [Time!]
+  """
+  Allocated at is after this time.
+  """
+  allocatedAtGT: Time
+  """
+  Allocated at is after this time or equals it.
+  """
+  allocatedAtGTE: Time
+  """
+  Allocated at is before this time.
+  """
+  allocatedAtLT: Time
+  """
+  Allocated at is before this time or equals it.
+  """
+  allocatedAtLTE: Time
+  """
+  Released at equals this time.
+  """
+  releasedAt: Time
+  """
+  Released at is not null and differs from this time.
+  """
+  releasedAtNEQ: Time
+  """
+  Released at is one of these, at most 500; an empty list finds nothing.
+  """
+  releasedAtIn: [Time!]
+  """
+  Released at is not null and is none of these, at most 500.
+  """
+  releasedAtNotIn: [Time!]
+  """
+  Released at is after this time.
+  """
+  releasedAtGT: Time
+  """
+  Released at is after this time or equals it.
+  """
+  releasedAtGTE: Time
+  """
+  Released at is before this time.
+  """
+  releasedAtLT: Time
+  """
+  Released at is before this time or equals it.
+  """
+  releasedAtLTE: Time
+  """
+  Released at is null when true, is not null when false.
+  """
+  releasedAtIsNil: Boolean
+  """
+  Released at is not null when true, is null when false.
+  """
+  releasedAtNotNil: Boolean
+  """
+  True: it has an allocation; false: it has none.
+  """
+  hasAllocation: Boolean
+  """
+  It has an allocation that all of these filters find; an empty list does not filter.
+  """
+  hasAllocationWith: [AllocationWhereInput!]
+  """
+  True: it has a machine; false: it has none.
+  """
+  hasMachine: Boolean
+  """
+  It has a machine that all of these filters find; an empty list does not filter.
+  """
+  hasMachineWith: [MachineWhereInput!]
+}
+"""
+Order of allocations; what is equal is ordered by id in the same direction.
+"""
+input AllocationOrder {
+  """
+  Direction of the order.
+  """
+  direction: OrderDirection! = ASC
+  """
+  What is compared.
+  """
+  field: AllocationOrderField!
+}
+"""
+What allocations can be ordered by.
+"""
+enum AllocationOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
+  CREATED_AT
+  """
+  By name: name of the allocation, unique at its site.
+  """
+  NAME
+}
+"""
+Filter of allocations. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
+"""
+input AllocationWhereInput {
+  """
+  This filter must not find it.
+  """
+  not: AllocationWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
+  and: [AllocationWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
+  or: [AllocationWhereInput!]
+  """
+  Id equals this text.
+  """
+  id: ID
+  """
+  Id differs from this text.
+  """
+  idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
+  idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
+  idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
+  idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
+  idGTE: ID
+  """
+  Id sorts before this text.
+  """
+  idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
+  idLTE: ID
+  """
+  Id equals this text in any case.
+  """
+  idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
+  idContainsFold: ID
+  """
+  Created at equals this time.
+  """
+  createdAt: Time
+  """
+  Created at differs from this time.
+  """
+  createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
+  createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
+  createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
+  createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
+  createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
+  createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
+  createdAtLTE: Time
+  """
+  Site id equals this text.
+  """
+  siteId: ID
+  """
+  Site id differs from this text.
+  """
+  siteIdNEQ: ID
+  """
+  Site id is one of these, at most 500; an empty list finds nothing.
+  """
+  siteIdIn: [ID!]
+  """
+  Site id is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  Name equals this text.
+  """
+  name: String
+  """
+  Name differs from this text.
+  """
+  nameNEQ: String
+  """
+  Name is one of these, at most 500; an empty list finds nothing.
+  """
+  nameIn: [String!]
+  """
+  Name is none of these, at most 500.
+  """
+  nameNotIn: [String!]
+  """
+  Name sorts after this text.
+  """
+  nameGT: String
+  """
+  Name sorts after this text or equals it.
+  """
+  nameGTE: String
+  """
+  Name sorts before this text.
+  """
+  nameLT: String
+  """
+  Name sorts before this text or equals it.
+  """
+  nameLTE: String
+  """
+  Name contains this text, case sensitive.
+  """
+  nameContains: String
+  """
+  Name starts with this text, case sensitive.
+  """
+  nameHasPrefix: String
+  """
+  Name ends with this text, case sensitive.
+  """
+  nameHasSuffix: String
+  """
+  Name equals this text in any case.
+  """
+  nameEqualFold: String
+  """
+  Name contains this text in any case.
+  """
+  nameContainsFold: String
+  """
+  True: it has a site; false: it has none.
+  """
+  hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
+  hasSiteWith: [SiteWhereInput!]
+  """
+  True: it has memberships; false: it has none.
+  """
+  hasMemberships: Boolean
+  """
+  It has at least one of its memberships that all of these filters find; an empty list does not filter.
+  """
+  hasMembershipsWith: [AllocationMembershipWhereInput!]
+}
+"""
+What holds a machine for itself.
+"""
+enum ClaimKind @goModel(model: "fleetgraph/fleet.ClaimKind") {
+  """
+  It is in an allocation.
+  """
+  ALLOCATION
+  """
+  A validation run is in progress.
+  """
+  VALIDATION_RUN
+  """
+  A job works on it.
+  """
+  JOB
+}
+"""
 Opaque position in a connection. It holds for the connection and the order that it was given out in, and outlives the object that it points at.
 """
 scalar Cursor
+"""
+How the DPUs of an expected machine are to be used.
+"""
+enum DpuMode @goModel(model: "fleetgraph/fleet.DpuMode") {
+  """
+  As DPUs.
+  """
+  DPU_MODE
+  """
+  As network cards.
+  """
+  NIC_MODE
+  """
+  There are none.
+  """
+  NO_DPU
+}
+"""
+What an operator knows of a machine before it is seen. Its SKU, name and what else a machine has are copied at first sight and never again.
+"""
+type ExpectedMachine implements Node {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  When it was created, by the server's clock.
+  """
+  createdAt: Time!
+  """
+  Id of the site that the machine is expected at.
+  """
+  siteId: ID!
+  """
+  MAC address of the machine's BMC, lower case with colons; unique at the site.
+  """
+  bmcMacAddress: String!
+  """
+  Serial number on the chassis; empty where unknown.
+  """
+  chassisSerialNumber: String!
+  """
+  Serial numbers of the machine's DPUs, for where they cannot be read.
+  """
+  fallbackDpuSerialNumbers: [String!]!
+  """
+  Name that the machine gets at first sight; empty for the default.
+  """
+  name: String!
+  """
+  Free text for people.
+  """
+  description: String!
+  """
+  The operator's own keys and values.
+  """
+  labels: [Label!]!
+  """
+  Id of the SKU of that name at the site; null where there is none.
+  """
+  skuId: ID
+  """
+  Name of the SKU that the machine is to have; null where it is to be matched. The SKU need not exist.
+  """
+  skuName: String
+  """
+  Network ports that the machine will have.
+  """
+  hostNics: [HostNic!]!
+  """
+  Name of the rack that the machine will stand in; null where unknown.
+  """
+  rackName: String
+  """
+  Whether ingestion is to wait, and the machine to stay off, until a person lets it; null for the default.
+  """
+  defaultPauseIngestionAndPoweron: Boolean
+  """
+  Whether its DPUs are managed by DPF; null for the default.
+  """
+  dpfEnabled: Boolean
+  """
+  IP address of the BMC; null where it is not fixed.
+  """
+  bmcIpAddress: String
+  """
+  Whether the BMC keeps the credentials given here; null for the default.
+  """
+  bmcRetainCredentials: Boolean
+  """
+  How its DPUs are to be used; null for the default.
+  """
+  dpuMode: DpuMode
+  """
+  How the host is treated through its life; null for the default.
+  """
+  hostLifecycleProfile: HostLifecycleProfile
+  """
+  Id of the machine that was seen; null before.
+  """
+  machineId: ID
+  """
+  Number of the present edit; pass it as expectedRevision to refuse a lost update.
+  """
+  revision: Int!
+  """
+  When it was last edited.
+  """
+  updatedAt: Time!
+  """
+  The site that the machine is expected at.
+  """
+  site: Site!
+  """
+  The SKU of that name at the site; null where there is none.
+  """
+  sku: Sku
+  """
+  The machine that was seen; null before.
+  """
+  machine: Machine
+}
+"""
+A page of expected machines.
+"""
+type ExpectedMachineConnection {
+  """
+  The items of the page with their positions, in the order asked for.
+  """
+  edges: [ExpectedMachineEdge]
+  """
+  Where the page lies in the connection.
+  """
+  pageInfo: PageInfo!
+  """
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
+  """
+  totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [ExpectedMachine!]!
+}
+"""
+An expected machine in a connection, with its position.
+"""
+type ExpectedMachineEdge {
+  """
+  The expected machine.
+  """
+  node: ExpectedMachine
+  """
+  Position of the expected machine; pass it as after or before to read what follows or precedes it.
+  """
+  cursor: Cursor!
+}
+"""
+Order of expected machines; what is equal is ordered by id in the same direction.
+"""
+input ExpectedMachineOrder {
+  """
+  Direction of the order.
+  """
+  direction: OrderDirection! = ASC
+  """
+  What is compared.
+  """
+  field: ExpectedMachineOrderField!
+}
+"""
+What expected machines can be ordered by.
+"""
+enum ExpectedMachineOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
+  CREATED_AT
+  """
+  By bmcMacAddress: MAC address of the machine's BMC, lower case with colons; unique at the site.
+  """
+  BMC_MAC_ADDRESS
+  """
+  By updatedAt: when it was last edited.
+  """
+  UPDATED_AT
+}
+"""
+Filter of expected machines. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
+"""
+input ExpectedMachineWhereInput {
+  """
+  This filter must not find it.
+  """
+  not: ExpectedMachineWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
+  and: [ExpectedMachineWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
+  or: [ExpectedMachineWhereInput!]
+  """
+  Id equals this text.
+  """
+  id: ID
+  """
+  Id differs from this text.
+  """
+  idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
+  idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
+  idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
+  idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
+  idGTE: ID
+  """
+  Id sorts before this text.
+  """
+  idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
+  idLTE: ID
+  """
+  Id equals this text in any case.
+  """
+  idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
+  idContainsFold: ID
+  """
+  Created at equals this time.
+  """
+  createdAt: Time
+  """
+  Created at differs from this time.
+  """
+  createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
+  createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
+  createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
+  createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
+  createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
+  createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
+  createdAtLTE: Time
+  """
+  Site id equals this text.
+  """
+  siteId: ID
+  """
+  Site id differs from this text.
+  """
+  siteIdNEQ: ID
+  """
+  Site id is one of these, at most 500; an empty list finds nothing.
+  """
+  siteIdIn: [ID!]
+  """
+  Site id is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  BMC MAC address equals this text.
+  """
+  bmcMacAddress: String
+  """
+  BMC MAC address differs from this text.
+  """
+  bmcMacAddressNEQ: String
+  """
+  BMC MAC address is one of these, at most 500; an empty list finds nothing.
+  """
+  bmcMacAddressIn: [String!]
+  """
+  BMC MAC address is none of these, at most 500.
+  """
+  bmcMacAddressNotIn: [String!]
+  """
+  BMC MAC address sorts after this text.
+  """
+  bmcMacAddressGT: String
+  """
+  BMC MAC address sorts after this text or equals it.
+  """
+  bmcMacAddressGTE: String
+  """
+  BMC MAC address sorts before this text.
+  """
+  bmcMacAddressLT: String
+  """
+  BMC MAC address sorts before this text or equals it.
+  """
+  bmcMacAddressLTE: String
+  """
+  BMC MAC address contains this text, case sensitive.
+  """
+  bmcMacAddressContains: String
+  """
+  BMC MAC address starts with this text, case sensitive.
+  """
+  bmcMacAddressHasPrefix: String
+  """
+  BMC MAC address ends with this text, case sensitive.
+  """
+  bmcMacAddressHasSuffix: String
+  """
+  BMC MAC address equals this text in any case.
+  """
+  bmcMacAddressEqualFold: String
+  """
+  BMC MAC address contains this text in any case.
+  """
+  bmcMacAddressContainsFold: String
+  """
+  Chassis serial number equals this text.
+  """
+  chassisSerialNumber: String
+  """
+  Chassis serial number differs from this text.
+  """
+  chassisSerialNumberNEQ: String
+  """
+  Chassis serial number is one of these, at most 500; an empty list finds nothing.
+  """
+  chassisSerialNumberIn: [String!]
+  """
+  Chassis serial number is none of these, at most 500.
+  """
+  chassisSerialNumberNotIn: [String!]
+  """
+  Chassis serial number sorts after this text.
+  """
+  chassisSerialNumberGT: String
+  """
+  Chassis serial number sorts after this text or equals it.
+  """
+  chassisSerialNumberGTE: String
+  """
+  Chassis serial number sorts before this text.
+  """
+  chassisSerialNumberLT: String
+  """
+  Chassis serial number sorts before this text or equals it.
+  """
+  chassisSerialNumberLTE: String
+  """
+  Chassis serial number contains this text, case sensitive.
+  """
+  chassisSerialNumberContains: String
+  """
+  Chassis serial number starts with this text, case sensitive.
+  """
+  chassisSerialNumberHasPrefix: String
+  """
+  Chassis serial number ends with this text, case sensitive.
+  """
+  chassisSerialNumberHasSuffix: String
+  """
+  Chassis serial number equals this text in any case.
+  """
+  chassisSerialNumberEqualFold: String
+  """
+  Chassis serial number contains this text in any case.
+  """
+  chassisSerialNumberContainsFold: String
+  """
+  Name equals this text.
+  """
+  name: String
+  """
+  Name differs from this text.
+  """
+  nameNEQ: String
+  """
+  Name is one of these, at most 500; an empty list finds nothing.
+  """
+  nameIn: [String!]
+  """
+  Name is none of these, at most 500.
+  """
+  nameNotIn: [String!]
+  """
+  Name sorts after this text.
+  """
+  nameGT: String
+  """
+  Name sorts after this text or equals it.
+  """
+  nameGTE: String
+  """
+  Name sorts before this text.
+  """
+  nameLT: String
+  """
+  Name sorts before this text or equals it.
+  """
+  nameLTE: String
+  """
+  Name contains this text, case sensitive.
+  """
+  nameContains: String
+  """
+  Name starts with this text, case sensitive.
+  """
+  nameHasPrefix: String
+  """
+  Name ends with this text, case sensitive.
+  """
+  nameHasSuffix: String
+  """
+  Name equals this text in any case.
+  """
+  nameEqualFold: String
+  """
+  Name contains this text in any case.
+  """
+  nameContainsFold: String
+  """
+  Description equals this text.
+  """
+  description: String
+  """
+  Description differs from this text.
+  """
+  descriptionNEQ: String
+  """
+  Description is one of these, at most 500; an empty list finds nothing.
+  """
+  descriptionIn: [String!]
+  """
+  Description is none of these, at most 500.
+  """
+  descriptionNotIn: [String!]
+  """
+  Description sorts after this text.
+  """
+  descriptionGT: String
+  """
+  Description sorts after this text or equals it.
+  """
+  descriptionGTE: String
+  """
+  Description sorts before this text.
+  """
+  descriptionLT: String
+  """
+  Description sorts before this text or equals it.
+  """
+  descriptionLTE: String
+  """
+  Description contains this text, case sensitive.
+  """
+  descriptionContains: String
+  """
+  Description starts with this text, case sensitive.
+  """
+  descriptionHasPrefix: String
+  """
+  Description ends with this text, case sensitive.
+  """
+  descriptionHasSuffix: String
+  """
+  Description equals this text in any case.
+  """
+  descriptionEqualFold: String
+  """
+  Description contains this text in any case.
+  """
+  descriptionContainsFold: String
+  """
+  SKU id equals this text.
+  """
+  skuId: ID
+  """
+  SKU id is not null and differs from this text.
+  """
+  skuIdNEQ: ID
+  """
+  SKU id is one of these, at most 500; an empty list finds nothing.
+  """
+  skuIdIn: [ID!]
+  """
+  SKU id is not null and is none of these, at most 500.
+  """
+  skuIdNotIn: [ID!]
+  """
+  SKU id sorts after this text.
+  """
+  skuIdGT: ID
+  """
+  SKU id sorts after this text or equals it.
+  """
+  skuIdGTE: ID
+  """
+  SKU id sorts before this text.
+  """
+  skuIdLT: ID
+  """
+  SKU id sorts before this text or equals it.
+  """
+  skuIdLTE: ID
+  """
+  SKU id contains this text, case sensitive.
+  """
+  skuIdContains: ID
+  """
+  SKU id starts with this text, case sensitive.
+  """
+  skuIdHasPrefix: ID
+  """
+  SKU id ends with this text, case sensitive.
+  """
+  skuIdHasSuffix: ID
+  """
+  SKU id is null when true, is not null when false.
+  """
+  skuIdIsNil: Boolean
+  """
+  SKU id is not null when true, is null when false.
+  """
+  skuIdNotNil: Boolean
+  """
+  SKU id equals this text in any case.
+  """
+  skuIdEqualFold: ID
+  """
+  SKU id contains this text in any case.
+  """
+  skuIdContainsFold: ID
+  """
+  SKU name equals this text.
+  """
+  skuName: String
+  """
+  SKU name is not null and differs from this text.
+  """
+  skuNameNEQ: String
+  """
+  SKU name is one of these, at most 500; an empty list finds nothing.
+  """
+  skuNameIn: [String!]
+  """
+  SKU name is not null and is none of these, at most 500.
+  """
+  skuNameNotIn: [String!]
+  """
+  SKU name sorts after this text.
+  """
+  skuNameGT: String
+  """
+  SKU name sorts after this text or equals it.
+  """
+  skuNameGTE: String
+  """
+  SKU name sorts before this text.
+  """
+  skuNameLT: String
+  """
+  SKU name sorts before this text or equals it.
+  """
+  skuNameLTE: String
+  """
+  SKU name contains this text, case sensitive.
+  """
+  skuNameContains: String
+  """
+  SKU name starts with this text, case sensitive.
+  """
+  skuNameHasPrefix: String
+  """
+  SKU name ends with this text, case sensitive.
+  """
+  skuNameHasSuffix: String
+  """
+  SKU name is null when true, is not null when false.
+  """
+  skuNameIsNil: Boolean
+  """
+  SKU name is not null when true, is null when false.
+  """
+  skuNameNotNil: Boolean
+  """
+  SKU name equals this text in any case.
+  """
+  skuNameEqualFold: String
+  """
+  SKU name contains this text in any case.
+  """
+  skuNameContainsFold: String
+  """
+  Rack name equals this text.
+  """
+  rackName: String
+  """
+  Rack name is not null and differs from this text.
+  """
+  rackNameNEQ: String
+  """
+  Rack name is one of these, at most 500; an empty list finds nothing.
+  """
+  rackNameIn: [String!]
+  """
+  Rack name is not null and is none of these, at most 500.
+  """
+  rackNameNotIn: [String!]
+  """
+  Rack name sorts after this text.
+  """
+  rackNameGT: String
+  """
+  Rack name sorts after this text or equals it.
+  """
+  rackNameGTE: String
+  """
+  Rack name sorts before this text.
+  """
+  rackNameLT: String
+  """
+  Rack name sorts before this text or equals it.
+  """
+  rackNameLTE: String
+  """
+  Rack name contains this text, case sensitive.
+  """
+  rackNameContains: String
+  """
+  Rack name starts with this text, case sensitive.
+  """
+  rackNameHasPrefix: String
+  """
+  Rack name ends with this text, case sensitive.
+  """
+  rackNameHasSuffix: String
+  """
+  Rack name is null when true, is not null when false.
+  """
+  rackNameIsNil: Boolean
+  """
+  Rack name is not null when true, is null when false.
+  """
+  rackNameNotNil: Boolean
+  """
+  Rack name equals this text in any case.
+  """
+  rackNameEqualFold: String
+  """
+  Rack name contains this text in any case.
+  """
+  rackNameContainsFold: String
+  """
+  Default pause ingestion and poweron equals this value.
+  """
+  defaultPauseIngestionAndPoweron: Boolean
+  """
+  Default pause ingestion and poweron is not null and differs from this value.
+  """
+  defaultPauseIngestionAndPoweronNEQ: Boolean
+  """
+  Default pause ingestion and poweron is null when true, is not null when false.
+  """
+  defaultPauseIngestionAndPoweronIsNil: Boolean
+  """
+  Default pause ingestion and poweron is not null when true, is null when false.
+  """
+  defaultPauseIngestionAndPoweronNotNil: Boolean
+  """
+  Dpf enabled equals this value.
+  """
+  dpfEnabled: Boolean
+  """
+  Dpf enabled is not null and differs from this value.
+  """
+  dpfEnabledNEQ: Boolean
+  """
+  Dpf enabled is null when true, is not null when false.
+  """
+  dpfEnabledIsNil: Boolean
+  """
+  Dpf enabled is not null when true, is null when false.
+  """
+  dpfEnabledNotNil: Boolean
+  """
+  BMC ip address equals this text.
+  """
+  bmcIpAddress: String
+  """
+  BMC ip address is not null and differs from this text.
+  """
+  bmcIpAddressNEQ: String
+  """
+  BMC ip address is one of these, at most 500; an empty list finds nothing.
+  """
+  bmcIpAddressIn: [String!]
+  """
+  BMC ip address is not null and is none of these, at most 500.
+  """
+  bmcIpAddressNotIn: [String!]
+  """
+  BMC ip address sorts after this text.
+  """
+  bmcIpAddressGT: String
+  """
+  BMC ip address sorts after this text or equals it.
+  """
+  bmcIpAddressGTE: String
+  """
+  BMC ip address sorts before this text.
+  """
+  bmcIpAddressLT: String
+  """
+  BMC ip address sorts before this text or equals it.
+  """
+  bmcIpAddressLTE: String
+  """
+  BMC ip address contains this text, case sensitive.
+  """
+  bmcIpAddressContains: String
+  """
+  BMC ip address starts with this text, case sensitive.
+  """
+  bmcIpAddressHasPrefix: String
+  """
+  BMC ip address ends with this text, case sensitive.
+  """
+  bmcIpAddressHasSuffix: String
+  """
+  BMC ip address is null when true, is not null when false.
+  """
+  bmcIpAddressIsNil: Boolean
+  """
+  BMC ip address is not null when true, is null when false.
+  """
+  bmcIpAddressNotNil: Boolean
+  """
+  BMC ip address equals this text in any case.
+  """
+  bmcIpAddressEqualFold: String
+  """
+  BMC ip address contains this text in any case.
+  """
+  bmcIpAddressContainsFold: String
+  """
+  BMC retain credentials equals this value.
+  """
+  bmcRetainCredentials: Boolean
+  """
+  BMC retain credentials is not null and differs from this value.
+  """
+  bmcRetainCredentialsNEQ: Boolean
+  """
+  BMC retain credentials is null when true, is not null when false.
+  """
+  bmcRetainCredentialsIsNil: Boolean
+  """
+  BMC retain credentials is not null when true, is null when false.
+  """
+  bmcRetainCredentialsNotNil: Boolean
+  """
+  DPU mode equals this value.
+  """
+  dpuMode: DpuMode
+  """
+  DPU mode is not null and differs from this value.
+  """
+  dpuModeNEQ: DpuMode
+  """
+  DPU mode is one of these, at most 500; an empty list finds nothing.
+  """
+  dpuModeIn: [DpuMode!]
+  """
+  DPU mode is not null and is none of these, at most 500.
+  """
+  dpuModeNotIn: [DpuMode!]
+  """
+  DPU mode is null when true, is not null when false.
+  """
+  dpuModeIsNil: Boolean
+  """
+  DPU mode is not null when true, is null when false.
+  """
+  dpuModeNotNil: Boolean
+  """
+  Machine id equals this text.
+  """
+  machineId: ID
+  """
+  Machine id is not null and differs from this text.
+  """
+  machineIdNEQ: ID
+  """
+  Machine id is one of these, at most 500; an empty list finds nothing.
+  """
+  machineIdIn: [ID!]
+  """
+  Machine id is not null and is none of these, at most 500.
+  """
+  machineIdNotIn: [ID!]
+  """
+  Machine id sorts after this text.
+  """
+  machineIdGT: ID
+  """
+  Machine id sorts after this text or equals it.
+  """
+  machineIdGTE: ID
+  """
+  Machine id sorts before this text.
+  """
+  machineIdLT: ID
+  """
+  Machine id sorts before this text or equals it.
+  """
+  machineIdLTE: ID
+  """
+  Machine id contains this text, case sensitive.
+  """
+  machineIdContains: ID
+  """
+  Machine id starts with this text, case sensitive.
+  """
+  machineIdHasPrefix: ID
+  """
+  Machine id ends with this text, case sensitive.
+  """
+  machineIdHasSuffix: ID
+  """
+  Machine id is null when true, is not null when false.
+  """
+  machineIdIsNil: Boolean
+  """
+  Machine id is not null when true, is null when false.
+  """
+  machineIdNotNil: Boolean
+  """
+  Machine id equals this text in any case.
+  """
+  machineIdEqualFold: ID
+  """
+  Machine id contains this text in any case.
+  """
+  machineIdContainsFold: ID
+  """
+  Revision equals this value.
+  """
+  revision: Int
+  """
+  Revision differs from this value.
+  """
+  revisionNEQ: Int
+  """
+  Revision is one of these, at most 500; an empty list finds nothing.
+  """
+  revisionIn: [Int!]
+  """
+  Revision is none of these, at most 500.
+  """
+  revisionNotIn: [Int!]
+  """
+  Revision is greater than this value.
+  """
+  revisionGT: Int
+  """
+  Revision is greater than this value or equals it.
+  """
+  revisionGTE: Int
+  """
+  Revision is less than this value.
+  """
+  revisionLT: Int
+  """
+  Revision is less than this value or equals it.
+  """
+  revisionLTE: Int
+  """
+  Updated at equals this time.
+  """
+  updatedAt: Time
+  """
+  Updated at differs from this time.
+  """
+  updatedAtNEQ: Time
+  """
+  Updated at is one of these, at most 500; an empty list finds nothing.
+  """
+  updatedAtIn: [Time!]
+  """
+  Updated at is none of these, at most 500.
+  """
+  updatedAtNotIn: [Time!]
+  """
+  Updated at is after this time.
+  """
+  updatedAtGT: Time
+  """
+  Updated at is after this time or equals it.
+  """
+  updatedAtGTE: Time
+  """
+  Updated at is before this time.
+  """
+  updatedAtLT: Time
+  """
+  Updated at is before this time or equals it.
+  """
+  updatedAtLTE: Time
+  """
+  True: it has a site; false: it has none.
+  """
+  hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
+  hasSiteWith: [SiteWhereInput!]
+  """
+  True: it has an SKU; false: it has none.
+  """
+  hasSku: Boolean
+  """
+  It has an SKU that all of these filters find; an empty list does not filter.
+  """
+  hasSkuWith: [SkuWhereInput!]
+  """
+  True: it has a machine; false: it has none.
+  """
+  hasMachine: Boolean
+  """
+  It has a machine that all of these filters find; an empty list does not filter.
+  """
+  hasMachineWith: [MachineWhereInput!]
+}
 """
 Something wrong with a machine that stands until its reason is gone; then the row is removed and the history keeps it.
 """
@@ -3546,6 +6763,18 @@ type Machine implements Node {
   """
   inventoryReportedAt: Time
   """
+  When a verification was asked for that has not begun yet; the machine cannot be allocated meanwhile.
+  """
+  verifyRequestedAt: Time
+  """
+  When the machine was last held against the site's SKUs in vain.
+  """
+  lastMatchAttemptAt: Time
+  """
+  When its missing SKU was last to be generated from it.
+  """
+  lastGenerateAttemptAt: Time
+  """
   When anything of the machine last changed.
   """
   updatedAt: Time!
@@ -3625,6 +6854,316 @@ type Machine implements Node {
     """
     where: TransitionWhereInput
   ): TransitionConnection!
+  """
+  What was expected of the machine; null where nothing was.
+  """
+  expectedMachine: ExpectedMachine
+  """
+  Allocations that the machine is or was in.
+  """
+  memberships(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the allocation memberships; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: AllocationMembershipOrder
+
+    """
+    Only allocation memberships that this filter finds.
+    """
+    where: AllocationMembershipWhereInput
+  ): AllocationMembershipConnection!
+  """
+  What holds the machine for itself; null where nothing does.
+  """
+  claim: MachineClaim
+}
+"""
+What holds a machine for itself: one row a machine, whatever the kind, so that nothing ever has a machine together with another.
+"""
+type MachineClaim implements Node {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  When it was created, by the server's clock.
+  """
+  createdAt: Time!
+  """
+  Id of the machine.
+  """
+  machineId: ID!
+  """
+  What kind of holder it is.
+  """
+  kind: ClaimKind!
+  """
+  Id of the allocation, run or job that holds the machine.
+  """
+  holderId: String!
+  """
+  The machine.
+  """
+  machine: Machine!
+}
+"""
+Order of machine claims; what is equal is ordered by id in the same direction.
+"""
+input MachineClaimOrder {
+  """
+  Direction of the order.
+  """
+  direction: OrderDirection! = ASC
+  """
+  What is compared.
+  """
+  field: MachineClaimOrderField!
+}
+"""
+What machine claims can be ordered by.
+"""
+enum MachineClaimOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
+  CREATED_AT
+}
+"""
+Filter of machine claims. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
+"""
+input MachineClaimWhereInput {
+  """
+  This filter must not find it.
+  """
+  not: MachineClaimWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
+  and: [MachineClaimWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
+  or: [MachineClaimWhereInput!]
+  """
+  Id equals this text.
+  """
+  id: ID
+  """
+  Id differs from this text.
+  """
+  idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
+  idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
+  idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
+  idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
+  idGTE: ID
+  """
+  Id sorts before this text.
+  """
+  idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
+  idLTE: ID
+  """
+  Id equals this text in any case.
+  """
+  idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
+  idContainsFold: ID
+  """
+  Created at equals this time.
+  """
+  createdAt: Time
+  """
+  Created at differs from this time.
+  """
+  createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
+  createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
+  createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
+  createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
+  createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
+  createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
+  createdAtLTE: Time
+  """
+  Machine id equals this text.
+  """
+  machineId: ID
+  """
+  Machine id differs from this text.
+  """
+  machineIdNEQ: ID
+  """
+  Machine id is one of these, at most 500; an empty list finds nothing.
+  """
+  machineIdIn: [ID!]
+  """
+  Machine id is none of these, at most 500.
+  """
+  machineIdNotIn: [ID!]
+  """
+  Machine id sorts after this text.
+  """
+  machineIdGT: ID
+  """
+  Machine id sorts after this text or equals it.
+  """
+  machineIdGTE: ID
+  """
+  Machine id sorts before this text.
+  """
+  machineIdLT: ID
+  """
+  Machine id sorts before this text or equals it.
+  """
+  machineIdLTE: ID
+  """
+  Machine id contains this text, case sensitive.
+  """
+  machineIdContains: ID
+  """
+  Machine id starts with this text, case sensitive.
+  """
+  machineIdHasPrefix: ID
+  """
+  Machine id ends with this text, case sensitive.
+  """
+  machineIdHasSuffix: ID
+  """
+  Machine id equals this text in any case.
+  """
+  machineIdEqualFold: ID
+  """
+  Machine id contains this text in any case.
+  """
+  machineIdContainsFold: ID
+  """
+  Kind equals this value.
+  """
+  kind: ClaimKind
+  """
+  Kind differs from this value.
+  """
+  kindNEQ: ClaimKind
+  """
+  Kind is one of these, at most 500; an empty list finds nothing.
+  """
+  kindIn: [ClaimKind!]
+  """
+  Kind is none of these, at most 500.
+  """
+  kindNotIn: [ClaimKind!]
+  """
+  Holder id equals this text.
+  """
+  holderId: String
+  """
+  Holder id differs from this text.
+  """
+  holderIdNEQ: String
+  """
+  Holder id is one of these, at most 500; an empty list finds nothing.
+  """
+  holderIdIn: [String!]
+  """
+  Holder id is none of these, at most 500.
+  """
+  holderIdNotIn: [String!]
+  """
+  Holder id sorts after this text.
+  """
+  holderIdGT: String
+  """
+  Holder id sorts after this text or equals it.
+  """
+  holderIdGTE: String
+  """
+  Holder id sorts before this text.
+  """
+  holderIdLT: String
+  """
+  Holder id sorts before this text or equals it.
+  """
+  holderIdLTE: String
+  """
+  Holder id contains this text, case sensitive.
+  """
+  holderIdContains: String
+  """
+  Holder id starts with this text, case sensitive.
+  """
+  holderIdHasPrefix: String
+  """
+  Holder id ends with this text, case sensitive.
+  """
+  holderIdHasSuffix: String
+  """
+  Holder id equals this text in any case.
+  """
+  holderIdEqualFold: String
+  """
+  Holder id contains this text in any case.
+  """
+  holderIdContainsFold: String
+  """
+  True: it has a machine; false: it has none.
+  """
+  hasMachine: Boolean
+  """
+  It has a machine that all of these filters find; an empty list does not filter.
+  """
+  hasMachineWith: [MachineWhereInput!]
 }
 """
 A page of machines.
@@ -4478,6 +8017,126 @@ input MachineWhereInput {
   """
   inventoryReportedAtNotNil: Boolean
   """
+  Verify requested at equals this time.
+  """
+  verifyRequestedAt: Time
+  """
+  Verify requested at is not null and differs from this time.
+  """
+  verifyRequestedAtNEQ: Time
+  """
+  Verify requested at is one of these, at most 500; an empty list finds nothing.
+  """
+  verifyRequestedAtIn: [Time!]
+  """
+  Verify requested at is not null and is none of these, at most 500.
+  """
+  verifyRequestedAtNotIn: [Time!]
+  """
+  Verify requested at is after this time.
+  """
+  verifyRequestedAtGT: Time
+  """
+  Verify requested at is after this time or equals it.
+  """
+  verifyRequestedAtGTE: Time
+  """
+  Verify requested at is before this time.
+  """
+  verifyRequestedAtLT: Time
+  """
+  Verify requested at is before this time or equals it.
+  """
+  verifyRequestedAtLTE: Time
+  """
+  Verify requested at is null when true, is not null when false.
+  """
+  verifyRequestedAtIsNil: Boolean
+  """
+  Verify requested at is not null when true, is null when false.
+  """
+  verifyRequestedAtNotNil: Boolean
+  """
+  Last match attempt at equals this time.
+  """
+  lastMatchAttemptAt: Time
+  """
+  Last match attempt at is not null and differs from this time.
+  """
+  lastMatchAttemptAtNEQ: Time
+  """
+  Last match attempt at is one of these, at most 500; an empty list finds nothing.
+  """
+  lastMatchAttemptAtIn: [Time!]
+  """
+  Last match attempt at is not null and is none of these, at most 500.
+  """
+  lastMatchAttemptAtNotIn: [Time!]
+  """
+  Last match attempt at is after this time.
+  """
+  lastMatchAttemptAtGT: Time
+  """
+  Last match attempt at is after this time or equals it.
+  """
+  lastMatchAttemptAtGTE: Time
+  """
+  Last match attempt at is before this time.
+  """
+  lastMatchAttemptAtLT: Time
+  """
+  Last match attempt at is before this time or equals it.
+  """
+  lastMatchAttemptAtLTE: Time
+  """
+  Last match attempt at is null when true, is not null when false.
+  """
+  lastMatchAttemptAtIsNil: Boolean
+  """
+  Last match attempt at is not null when true, is null when false.
+  """
+  lastMatchAttemptAtNotNil: Boolean
+  """
+  Last generate attempt at equals this time.
+  """
+  lastGenerateAttemptAt: Time
+  """
+  Last generate attempt at is not null and differs from this time.
+  """
+  lastGenerateAttemptAtNEQ: Time
+  """
+  Last generate attempt at is one of these, at most 500; an empty list finds nothing.
+  """
+  lastGenerateAttemptAtIn: [Time!]
+  """
+  Last generate attempt at is not null and is none of these, at most 500.
+  """
+  lastGenerateAttemptAtNotIn: [Time!]
+  """
+  Last generate attempt at is after this time.
+  """
+  lastGenerateAttemptAtGT: Time
+  """
+  Last generate attempt at is after this time or equals it.
+  """
+  lastGenerateAttemptAtGTE: Time
+  """
+  Last generate attempt at is before this time.
+  """
+  lastGenerateAttemptAtLT: Time
+  """
+  Last generate attempt at is before this time or equals it.
+  """
+  lastGenerateAttemptAtLTE: Time
+  """
+  Last generate attempt at is null when true, is not null when false.
+  """
+  lastGenerateAttemptAtIsNil: Boolean
+  """
+  Last generate attempt at is not null when true, is null when false.
+  """
+  lastGenerateAttemptAtNotNil: Boolean
+  """
   Updated at equals this time.
   """
   updatedAt: Time
@@ -4541,6 +8200,30 @@ input MachineWhereInput {
   It has at least one of its transitions that all of these filters find; an empty list does not filter.
   """
   hasTransitionsWith: [TransitionWhereInput!]
+  """
+  True: it has an expected machine; false: it has none.
+  """
+  hasExpectedMachine: Boolean
+  """
+  It has an expected machine that all of these filters find; an empty list does not filter.
+  """
+  hasExpectedMachineWith: [ExpectedMachineWhereInput!]
+  """
+  True: it has memberships; false: it has none.
+  """
+  hasMemberships: Boolean
+  """
+  It has at least one of its memberships that all of these filters find; an empty list does not filter.
+  """
+  hasMembershipsWith: [AllocationMembershipWhereInput!]
+  """
+  True: it has a claim; false: it has none.
+  """
+  hasClaim: Boolean
+  """
+  It has a claim that all of these filters find; an empty list does not filter.
+  """
+  hasClaimWith: [MachineClaimWhereInput!]
 }
 """
 An object with a global id.
@@ -4607,6 +8290,74 @@ type Query {
     """
     ids: [ID!]!
   ): [Node]!
+  """
+  Allocations at the sites that the caller may see.
+  """
+  allocations(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the allocations; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: AllocationOrder
+
+    """
+    Only allocations that this filter finds.
+    """
+    where: AllocationWhereInput
+  ): AllocationConnection!
+  """
+  Machines that are expected at the sites that the caller may see.
+  """
+  expectedMachines(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the expected machines; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: ExpectedMachineOrder
+
+    """
+    Only expected machines that this filter finds.
+    """
+    where: ExpectedMachineWhereInput
+  ): ExpectedMachineConnection!
   """
   Alerts that stand at the sites that the caller may see.
   """
@@ -4854,6 +8605,14 @@ type Site implements Node {
   """
   description: String!
   """
+  How the hardware of the site's machines is held against SKUs.
+  """
+  bomValidation: BomValidation!
+  """
+  How the site's machines are tested; values that are raised or ignored show as they take effect.
+  """
+  machineValidation: MachineValidation!
+  """
   Number of the site's present edit; pass it as expectedRevision to refuse a lost update.
   """
   revision: Int!
@@ -4929,6 +8688,74 @@ type Site implements Node {
     """
     where: MachineWhereInput
   ): MachineConnection!
+  """
+  Machines that are expected at this site.
+  """
+  expectedMachines(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the expected machines; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: ExpectedMachineOrder
+
+    """
+    Only expected machines that this filter finds.
+    """
+    where: ExpectedMachineWhereInput
+  ): ExpectedMachineConnection!
+  """
+  Allocations at this site.
+  """
+  allocations(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the allocations; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: AllocationOrder
+
+    """
+    Only allocations that this filter finds.
+    """
+    where: AllocationWhereInput
+  ): AllocationConnection!
   """
   Alerts that stand at this site.
   """
@@ -5335,6 +9162,22 @@ input SiteWhereInput {
   """
   hasMachinesWith: [MachineWhereInput!]
   """
+  True: it has expected machines; false: it has none.
+  """
+  hasExpectedMachines: Boolean
+  """
+  It has at least one of its expected machines that all of these filters find; an empty list does not filter.
+  """
+  hasExpectedMachinesWith: [ExpectedMachineWhereInput!]
+  """
+  True: it has allocations; false: it has none.
+  """
+  hasAllocations: Boolean
+  """
+  It has at least one of its allocations that all of these filters find; an empty list does not filter.
+  """
+  hasAllocationsWith: [AllocationWhereInput!]
+  """
   True: it has health alerts; false: it has none.
   """
   hasHealthAlerts: Boolean
@@ -5437,6 +9280,40 @@ type Sku implements Node {
   Number of machines that the SKU is assigned to.
   """
   machineCount: Int!
+  """
+  Expected machines that name the SKU.
+  """
+  expectedMachines(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the expected machines; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: ExpectedMachineOrder
+
+    """
+    Only expected machines that this filter finds.
+    """
+    where: ExpectedMachineWhereInput
+  ): ExpectedMachineConnection!
 }
 """
 A page of SKUs.
@@ -5918,6 +9795,14 @@ input SkuWhereInput {
   It has at least one of its machines that all of these filters find; an empty list does not filter.
   """
   hasMachinesWith: [MachineWhereInput!]
+  """
+  True: it has expected machines; false: it has none.
+  """
+  hasExpectedMachines: Boolean
+  """
+  It has at least one of its expected machines that all of these filters find; an empty list does not filter.
+  """
+  hasExpectedMachinesWith: [ExpectedMachineWhereInput!]
 }
 """
 The type of object that a transition happened to.
@@ -5939,6 +9824,14 @@ enum SubjectType @goModel(model: "fleetgraph/fleet.SubjectType") {
   A token.
   """
   TOKEN
+  """
+  An expected machine.
+  """
+  EXPECTED_MACHINE
+  """
+  An allocation.
+  """
+  ALLOCATION
 }
 """
 An issued bearer token. Only a hash of its secret is stored.
@@ -7221,6 +11114,301 @@ input TransitionWhereInput {
   hasMachineWith: [MachineWhereInput!]
 }
 `, BuiltIn: false},
+	{Name: "../schema/expected_machine.graphql", Input: `extend type Query {
+  "The expected machine with this BMC at this site; null where there is none or the caller may not see it."
+  expectedMachine(
+    "Name of the site."
+    site: String!
+    "MAC address of the BMC, in any usual notation."
+    bmcMacAddress: String!
+  ): ExpectedMachine
+}
+
+extend type ExpectedMachine {
+  "Whether credentials of the BMC are kept; they are never returned."
+  hasBmcCredentials: Boolean!
+}
+
+extend type Mutation {
+  "Registers a machine that is expected at a site. Role: admin."
+  createExpectedMachine("What to register." input: CreateExpectedMachineInput!): CreateExpectedMachinePayload!
+  "Edits an expected machine; absent fields keep their value. A machine that was seen stays as it is. Role: admin."
+  updateExpectedMachine("What to change." input: UpdateExpectedMachineInput!): UpdateExpectedMachinePayload!
+  "Deletes an expected machine. A machine that was seen stays as it is. Role: admin."
+  deleteExpectedMachine("What to delete." input: DeleteExpectedMachineInput!): DeleteExpectedMachinePayload!
+  """
+  Registers 1 to 100 expected machines of one site, all or none. A refusal has reason BATCH_INVALID and lists every
+  item's error in details.itemErrors. Role: admin.
+  """
+  createExpectedMachines("What to register." input: CreateExpectedMachinesInput!): CreateExpectedMachinesPayload!
+  """
+  Edits 1 to 100 expected machines of one site, all or none; every item sets the same fields. A refusal has reason
+  BATCH_INVALID and lists every item's error in details.itemErrors. Role: admin.
+  """
+  updateExpectedMachines("What to change." input: UpdateExpectedMachinesInput!): UpdateExpectedMachinesPayload!
+  """
+  Deletes all expected machines of a site and registers these instead, in one transaction. expectedCount is the
+  number that is about to be deleted; any other is ABORTED with reason COUNT_CONFLICT. Role: admin.
+  """
+  replaceAllExpectedMachines("The new ones." input: ReplaceAllExpectedMachinesInput!): ReplaceAllExpectedMachinesPayload!
+}
+
+"A key with an optional value that an operator puts on an object."
+type Label {
+  "The key."
+  key: String!
+  "The value; null for none."
+  value: String
+}
+
+"Input of Label."
+input LabelInput {
+  "The key: 1 to 128 characters, unique on its object."
+  key: String!
+  "The value."
+  value: String
+}
+
+"A network port that an expected machine will have."
+type HostNic {
+  "MAC address of the port."
+  macAddress: String!
+  "Kind of port; null where unknown."
+  nicType: String
+  "Address that it gets; null where it is not fixed."
+  fixedIp: String
+  "Mask that goes with it."
+  fixedMask: String
+  "Gateway that goes with it."
+  fixedGateway: String
+  "Whether it is the machine's primary port."
+  primary: Boolean!
+}
+
+"Input of HostNic."
+input HostNicInput {
+  "MAC address of the port, in any usual notation."
+  macAddress: String!
+  "Kind of port."
+  nicType: String
+  "Address that it gets."
+  fixedIp: String
+  "Mask that goes with it."
+  fixedMask: String
+  "Gateway that goes with it."
+  fixedGateway: String
+  "Whether it is the machine's primary port, which at most one is."
+  primary: Boolean! = false
+}
+
+"How a host is treated through its life."
+type HostLifecycleProfile {
+  "Whether its firmware is not locked down; null for the default."
+  disableLockdown: Boolean
+}
+
+"Input of HostLifecycleProfile."
+input HostLifecycleProfileInput {
+  "Whether its firmware is not locked down."
+  disableLockdown: Boolean
+}
+
+"What an operator knows of a machine before it is seen."
+input ExpectedMachineItem {
+  "MAC address of the BMC, in any usual notation; unique at the site."
+  bmcMacAddress: String!
+  "User name at the BMC; goes with bmcPassword."
+  bmcUsername: String
+  "Password at the BMC; kept encrypted and never returned."
+  bmcPassword: String
+  "Serial number on the chassis: 4 to 64 letters, digits, hyphens and underscores."
+  chassisSerialNumber: String
+  "Serial numbers of the machine's DPUs, each once."
+  fallbackDpuSerialNumbers: [String!]
+  "Name that the machine gets at first sight: 1 to 128 characters."
+  name: String
+  "Free text for people."
+  description: String
+  "The operator's own keys and values."
+  labels: [LabelInput!]
+  "Name of the SKU that the machine is to have; absent or null: it is matched."
+  skuName: String
+  "Network ports that the machine will have; at most one is primary."
+  hostNics: [HostNicInput!]
+  "Name of the rack that the machine will stand in."
+  rackName: String
+  "Whether ingestion is to wait, and the machine to stay off, until a person lets it."
+  defaultPauseIngestionAndPoweron: Boolean
+  "Whether its DPUs are managed by DPF."
+  dpfEnabled: Boolean
+  "IP address of the BMC."
+  bmcIpAddress: String
+  "Whether the BMC keeps the credentials given here."
+  bmcRetainCredentials: Boolean
+  "How its DPUs are to be used."
+  dpuMode: DpuMode
+  "How the host is treated through its life."
+  hostLifecycleProfile: HostLifecycleProfileInput
+}
+
+"Input of createExpectedMachine."
+input CreateExpectedMachineInput {
+  "The site that the machine is expected at."
+  siteId: ID!
+  "What is known of it."
+  expectedMachine: ExpectedMachineItem!
+  "Whether skuName may name a SKU that does not exist yet."
+  allowUnknownSku: Boolean! = false
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of createExpectedMachine."
+type CreateExpectedMachinePayload {
+  "The expected machine that was registered."
+  expectedMachine: ExpectedMachine!
+}
+
+"Edit of an expected machine. Absent fields keep their value; null clears, except in skuName, which it keeps."
+input ExpectedMachinePatch {
+  "New MAC address of the BMC."
+  bmcMacAddress: String
+  "New user name at the BMC; goes with bmcPassword. Null in both: the credentials are forgotten."
+  bmcUsername: String
+  "New password at the BMC."
+  bmcPassword: String
+  "New serial number on the chassis."
+  chassisSerialNumber: String
+  "New serial numbers of the DPUs."
+  fallbackDpuSerialNumbers: [String!]
+  "New name."
+  name: String
+  "New free text."
+  description: String
+  "New keys and values, in place of all present ones."
+  labels: [LabelInput!]
+  "New SKU; null keeps the present one, since an edit cannot remove it."
+  skuName: String
+  "New network ports, in place of all present ones."
+  hostNics: [HostNicInput!]
+  "New rack."
+  rackName: String
+  "Whether ingestion is to wait."
+  defaultPauseIngestionAndPoweron: Boolean
+  "Whether its DPUs are managed by DPF."
+  dpfEnabled: Boolean
+  "New IP address of the BMC."
+  bmcIpAddress: String
+  "Whether the BMC keeps the credentials given here."
+  bmcRetainCredentials: Boolean
+  "How its DPUs are to be used."
+  dpuMode: DpuMode
+  "How the host is treated through its life."
+  hostLifecycleProfile: HostLifecycleProfileInput
+}
+
+"Input of updateExpectedMachine."
+input UpdateExpectedMachineInput {
+  "The expected machine to edit."
+  expectedMachineId: ID!
+  "What to change."
+  patch: ExpectedMachinePatch!
+  "Whether skuName may name a SKU that does not exist yet."
+  allowUnknownSku: Boolean! = false
+  "Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check."
+  expectedRevision: Int
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of updateExpectedMachine."
+type UpdateExpectedMachinePayload {
+  "The expected machine after the edit."
+  expectedMachine: ExpectedMachine!
+}
+
+"Input of deleteExpectedMachine."
+input DeleteExpectedMachineInput {
+  "The expected machine to delete."
+  expectedMachineId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of deleteExpectedMachine."
+type DeleteExpectedMachinePayload {
+  "Id of the expected machine that was deleted."
+  deletedExpectedMachineId: ID!
+}
+
+"Input of createExpectedMachines."
+input CreateExpectedMachinesInput {
+  "The site that the machines are expected at."
+  siteId: ID!
+  "What is known of them, 1 to 100."
+  expectedMachines: [ExpectedMachineItem!]!
+  "Whether skuName may name a SKU that does not exist yet."
+  allowUnknownSku: Boolean! = false
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of createExpectedMachines."
+type CreateExpectedMachinesPayload {
+  "The expected machines that were registered, in the order of the input."
+  expectedMachines: [ExpectedMachine!]!
+}
+
+"One edit of updateExpectedMachines."
+input ExpectedMachineUpdate {
+  "The expected machine to edit."
+  expectedMachineId: ID!
+  "What to change."
+  patch: ExpectedMachinePatch!
+  "Revision that the edit is based on. Absent: no check."
+  expectedRevision: Int
+}
+
+"Input of updateExpectedMachines."
+input UpdateExpectedMachinesInput {
+  "The site of all of them."
+  siteId: ID!
+  "The edits, 1 to 100, each of another expected machine and all of the same fields."
+  updates: [ExpectedMachineUpdate!]!
+  "Whether skuName may name a SKU that does not exist yet."
+  allowUnknownSku: Boolean! = false
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of updateExpectedMachines."
+type UpdateExpectedMachinesPayload {
+  "The expected machines after the edit, in the order of the input."
+  expectedMachines: [ExpectedMachine!]!
+}
+
+"Input of replaceAllExpectedMachines."
+input ReplaceAllExpectedMachinesInput {
+  "The site whose expected machines are replaced."
+  siteId: ID!
+  "The new ones, up to 10000; none: all are erased."
+  expectedMachines: [ExpectedMachineItem!]!
+  "Number of expected machines that the site has now."
+  expectedCount: Int!
+  "Whether skuName may name a SKU that does not exist yet."
+  allowUnknownSku: Boolean! = false
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of replaceAllExpectedMachines."
+type ReplaceAllExpectedMachinesPayload {
+  "Number of expected machines that were deleted."
+  deletedCount: Int!
+  "Number of expected machines that the site has now."
+  createdCount: Int!
+}
+`, BuiltIn: false},
 	{Name: "../schema/machine.graphql", Input: `extend type Query {
   """
   The machine that exactly one of name, serialNumber and bmcMacAddress tells; null where there is none or the caller
@@ -7244,6 +11432,25 @@ extend type Mutation {
   verifies it against the site's SKUs. Role: operator, or agent for its own machine.
   """
   reportInventory("What was found." input: ReportInventoryInput!): ReportInventoryPayload!
+  """
+  Gives a machine that is allocatable to the allocation of this name, which is created where there is none; any other
+  machine is FAILED_PRECONDITION with the blockers. Role: operator.
+  """
+  allocateMachine("What to allocate." input: AllocateMachineInput!): AllocateMachinePayload!
+  """
+  Takes an allocated machine out of its allocation; it is cleaned, inventoried, validated and READY again. Role:
+  operator.
+  """
+  releaseMachine("What to release." input: ReleaseMachineInput!): ReleaseMachinePayload!
+  "Deletes a machine that nothing holds; its history stays. Role: admin."
+  deleteMachine("What to delete." input: DeleteMachineInput!): DeleteMachinePayload!
+  """
+  Raises an alert on a machine, or gives the standing one of the same alertId, source and target its new text. Role:
+  operator.
+  """
+  raiseHealthAlert("What is wrong." input: RaiseHealthAlertInput!): RaiseHealthAlertPayload!
+  "Clears an alert that a person or an outside monitor raised; those of the system clear themselves. Role: operator."
+  clearHealthAlert("Which alert." input: ClearHealthAlertInput!): ClearHealthAlertPayload!
 }
 
 extend type Machine {
@@ -7253,6 +11460,104 @@ extend type Machine {
   lastVerification: SkuVerification
   "The machine compared with its assigned SKU now; null without a SKU or an inventory."
   skuComparison: SkuComparison
+  "Whether the machine can be allocated now."
+  allocatable: Boolean!
+  "What keeps the machine from being allocated; empty when it is allocatable."
+  allocationBlockers: [AllocationBlocker!]!
+  "What the machine's state wants of its host now."
+  work: [Work!]!
+}
+
+"Something that keeps a machine from being allocated."
+type AllocationBlocker {
+  "Stable upper-case word: MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones."
+  code: String!
+  "What a person should read."
+  message: String!
+}
+
+"Input of allocateMachine."
+input AllocateMachineInput {
+  "The machine to allocate."
+  machineId: ID!
+  "Name of the allocation at the machine's site: 1 to 128 characters."
+  allocationName: String!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of allocateMachine."
+type AllocateMachinePayload {
+  "The machine after the call."
+  machine: Machine!
+}
+
+"Input of releaseMachine."
+input ReleaseMachineInput {
+  "The machine to release."
+  machineId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of releaseMachine."
+type ReleaseMachinePayload {
+  "The machine after the call."
+  machine: Machine!
+}
+
+"Input of deleteMachine."
+input DeleteMachineInput {
+  "The machine to delete."
+  machineId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of deleteMachine."
+type DeleteMachinePayload {
+  "Id of the machine that was deleted."
+  deletedMachineId: ID!
+}
+
+"Input of raiseHealthAlert."
+input RaiseHealthAlertInput {
+  "The machine that something is wrong with."
+  machineId: ID!
+  "What is wrong, such as PowerSupply: 1 to 128 characters."
+  alertId: String!
+  "What raises the alert, such as the name of a monitor; those of the system are refused. Default: operator."
+  source: String! = "operator"
+  "The part concerned. Default: the whole machine."
+  target: String! = ""
+  "What a person should read."
+  message: String!
+  "What a tenant may read; null: nothing."
+  tenantMessage: String
+  "What the alert entails, upper-case words; PREVENT_ALLOCATIONS keeps the machine from being allocated."
+  classifications: [String!]! = []
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of raiseHealthAlert."
+type RaiseHealthAlertPayload {
+  "The alert that stands now."
+  healthAlert: HealthAlert!
+}
+
+"Input of clearHealthAlert."
+input ClearHealthAlertInput {
+  "Id of the alert (the global one, not alertId)."
+  healthAlertId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of clearHealthAlert."
+type ClearHealthAlertPayload {
+  "The machine without the alert."
+  machine: Machine!
 }
 
 "A verification of a machine against its assigned SKU."
@@ -7526,6 +11831,10 @@ input UpdateSiteInput {
   name: String
   "New description; null: cleared."
   description: String
+  "How hardware is held against SKUs; absent keys keep their value, null sets the default."
+  bomValidation: BomValidationInput
+  "How machines are tested; absent keys keep their value, null sets the default."
+  machineValidation: MachineValidationInput
   "Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check."
   expectedRevision: Int
   "Key under which a repeat of the same call returns the first result, for 24 hours."
@@ -7536,6 +11845,178 @@ input UpdateSiteInput {
 type UpdateSitePayload {
   "The site after the edit."
   site: Site!
+  "Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed."
+  warnings: [ConfigurationWarning!]!
+}
+
+"A value of a site's configuration that takes effect otherwise than it was given."
+type ConfigurationWarning {
+  "Path of the field in the input, such as machineValidation.staleRunTimeout."
+  field: String!
+  "What a person should read."
+  message: String!
+}
+
+"How a site's machines are held against SKUs: the block bom_validation of a site's configuration file."
+type BomValidation {
+  "Whether BOM validation happens; otherwise machines go on as if all had passed."
+  enabled: Boolean!
+  "Whether a machine without a SKU that matches none goes on. It concerns no machine with a SKU."
+  ignoreUnassignedMachines: Boolean!
+  "Whether a machine with a SKU goes on although it differs or the SKU is missing. It concerns no machine without a SKU."
+  allowAllocationOnValidationFailure: Boolean!
+  "Shortest time between two periodic attempts to match one machine that found nothing."
+  findMatchInterval: Duration!
+  "Whether a SKU that an expected machine names and that does not exist is generated from the first such machine."
+  autoGenerateMissingSku: Boolean!
+  "Shortest time between two attempts to generate a SKU from one machine."
+  autoGenerateMissingSkuInterval: Duration!
+}
+
+"Input of BomValidation. Absent keys keep their value, null sets the default."
+input BomValidationInput {
+  "Whether BOM validation happens. Default: false."
+  enabled: Boolean
+  "Whether a machine without a SKU that matches none goes on. Default: false."
+  ignoreUnassignedMachines: Boolean
+  "Whether a machine with a SKU goes on although it differs or the SKU is missing. Default: false."
+  allowAllocationOnValidationFailure: Boolean
+  "Shortest time between two periodic attempts to match one machine, at least 1s. Default: 300s."
+  findMatchInterval: Duration
+  "Whether a missing SKU is generated. Default: false."
+  autoGenerateMissingSku: Boolean
+  "Shortest time between two attempts to generate a SKU from one machine, at least 1s. Default: 300s."
+  autoGenerateMissingSkuInterval: Duration
+}
+
+"How a site's machines are tested: the block machine_validation_config of a site's configuration file."
+type MachineValidation {
+  "Whether machines are tested."
+  enabled: Boolean!
+  "Which tests of the catalog are enabled."
+  testSelectionMode: TestSelectionMode!
+  "How often pending work is looked for."
+  runInterval: Duration!
+  "How long an active run may be silent before it is stale."
+  staleRunTimeout: Duration!
+  "Tests that are enabled or disabled apart from the mode."
+  tests: [TestSetting!]!
+  "Host names of the registries that plugin images may come from; none: no plugins."
+  approvedPluginRegistries: [String!]!
+  "Kinds of plugin that may be registered; none: no plugins."
+  allowedPluginTypes: [String!]!
+  "Whether plugins may run privileged."
+  allowPrivilegedPlugins: Boolean!
+  "Whether plugins may have full access to the host."
+  allowFullHostPlugins: Boolean!
+  "How the logs of attempts are kept."
+  attemptLogs: AttemptLogs!
+  "Whether a run that selects no test fails."
+  requireTests: Boolean!
+  "How long an agent may be silent in a run; 0s: for ever."
+  heartbeatTimeout: Duration!
+  "How long ended runs are kept; 0s: for ever."
+  runRetention: Duration!
+  "Whether a host restarts before its tests."
+  rebootBeforeValidation: Boolean!
+  "Who cleans a machine that was released."
+  cleanup: CleanupMode!
+  "Arguments added to the command that runs a container."
+  containerArgs: [String!]!
+}
+
+"A test that a site enables or disables."
+type TestSetting {
+  "Id or name of the test."
+  id: String!
+  "Whether it is enabled."
+  enable: Boolean!
+}
+
+"How the logs of attempts are kept."
+type AttemptLogs {
+  "Whether they are kept at all."
+  enabled: Boolean!
+  "Largest chunk, in bytes."
+  maxChunkBytes: Int!
+  "Largest log of one attempt, in bytes."
+  maxAttemptBytes: Int!
+  "How long they are kept after the attempt ended."
+  retention: Duration!
+}
+
+"Input of MachineValidation. Absent keys keep their value, null sets the default."
+input MachineValidationInput {
+  "Whether machines are tested. Default: false."
+  enabled: Boolean
+  "Which tests of the catalog are enabled. Default: DEFAULT."
+  testSelectionMode: TestSelectionMode
+  "How often pending work is looked for, more than 0s. Default: 60s."
+  runInterval: Duration
+  "How long an active run may be silent before it is stale; less than 90s is raised to it. Default: 24h."
+  staleRunTimeout: Duration
+  "Tests that are enabled or disabled apart from the mode, each named once. Default: none."
+  tests: [TestSettingInput!]
+  "Host names of the registries that plugin images may come from. Default: none."
+  approvedPluginRegistries: [String!]
+  "Kinds of plugin that may be registered: container. Default: container."
+  allowedPluginTypes: [String!]
+  "Whether plugins may run privileged. Default: false."
+  allowPrivilegedPlugins: Boolean
+  "Whether plugins may have full access to the host. Default: false."
+  allowFullHostPlugins: Boolean
+  "How the logs of attempts are kept."
+  attemptLogs: AttemptLogsInput
+  "Whether a run that selects no test fails. Default: false."
+  requireTests: Boolean
+  "How long an agent may be silent in a run; 0s: for ever. Default: 5m."
+  heartbeatTimeout: Duration
+  "How long ended runs are kept; 0s: for ever. Default: 0s."
+  runRetention: Duration
+  "Whether a host restarts before its tests. Default: false."
+  rebootBeforeValidation: Boolean
+  "Who cleans a machine that was released. Default: NONE."
+  cleanup: CleanupMode
+  "Arguments added to the command that runs a container. Default: none."
+  containerArgs: [String!]
+}
+
+"A test that a site enables or disables."
+input TestSettingInput {
+  "Id or name of the test."
+  id: String!
+  "Whether it is enabled."
+  enable: Boolean!
+}
+
+"Input of AttemptLogs. Absent keys keep their value, null sets the default."
+input AttemptLogsInput {
+  "Whether logs are kept at all; if not, the limits are not checked. Default: true."
+  enabled: Boolean
+  "Largest chunk in bytes, 1 to 16384 and at most maxAttemptBytes. Default: 16384."
+  maxChunkBytes: Int
+  "Largest log of one attempt in bytes, 1 to 1048576. Default: 1048576."
+  maxAttemptBytes: Int
+  "How long they are kept after the attempt ended. Default: 30d."
+  retention: Duration
+}
+
+"Which tests of the catalog a site has enabled."
+enum TestSelectionMode {
+  "The catalog's own settings, but for the tests that the site names."
+  DEFAULT
+  "All, but for the tests that the site names."
+  ENABLE_ALL
+  "None, but for the tests that the site names."
+  DISABLE_ALL
+}
+
+"Who cleans a machine that was released."
+enum CleanupMode {
+  "Nobody: the machine goes on at once."
+  NONE
+  "The agent on the machine."
+  AGENT
 }
 `, BuiltIn: false},
 	{Name: "../schema/sku.graphql", Input: `extend type Query {
@@ -8094,6 +12575,141 @@ type VerifyMachineSkuPayload {
   machine: Machine!
 }
 `, BuiltIn: false},
+	{Name: "../schema/work.graphql", Input: `extend type Mutation {
+  """
+  Hands the agent of a machine the oldest thing that is wanted of its host, again until it is finished; null where
+  nothing is. Role: agent, for its own machine.
+  """
+  claimWork("Which machine." input: ClaimWorkInput!): ClaimWorkPayload!
+  """
+  Ends work that was claimed; the machine goes on where that was waited for. A refresh of the inventory succeeds by
+  reportInventory. Role: agent, for its own machine.
+  """
+  finishWork("Which work, and how it ended." input: FinishWorkInput!): FinishWorkPayload!
+}
+
+"Something that a machine's state wants of its host. Expect new types."
+interface Work {
+  "Opaque global id."
+  id: ID!
+  "The machine that it is wanted of."
+  machineId: ID!
+  "Since when it is wanted."
+  requestedAt: Time!
+  "When the agent took it; null before."
+  claimedAt: Time
+  "When it ended; null before."
+  finishedAt: Time
+  "How it ended; null before."
+  outcome: WorkOutcome
+  "Why it failed; otherwise empty."
+  error: String!
+}
+
+"The host is to discover its hardware and report it."
+type RefreshInventory implements Work {
+  "Opaque global id."
+  id: ID!
+  "The machine that it is wanted of."
+  machineId: ID!
+  "Since when it is wanted."
+  requestedAt: Time!
+  "When the agent took it; null before."
+  claimedAt: Time
+  "When it ended; null before."
+  finishedAt: Time
+  "How it ended; null before."
+  outcome: WorkOutcome
+  "Why it failed; otherwise empty."
+  error: String!
+}
+
+"The host is to restart."
+type Reboot implements Work {
+  "Opaque global id."
+  id: ID!
+  "The machine that it is wanted of."
+  machineId: ID!
+  "Since when it is wanted."
+  requestedAt: Time!
+  "When the agent took it; null before."
+  claimedAt: Time
+  "When it ended; null before."
+  finishedAt: Time
+  "How it ended; null before."
+  outcome: WorkOutcome
+  "Why it failed; otherwise empty."
+  error: String!
+}
+
+"What a tenant left is to be removed from the host."
+type Cleanup implements Work {
+  "Opaque global id."
+  id: ID!
+  "The machine that it is wanted of."
+  machineId: ID!
+  "Since when it is wanted."
+  requestedAt: Time!
+  "When the agent took it; null before."
+  claimedAt: Time
+  "When it ended; null before."
+  finishedAt: Time
+  "How it ended; null before."
+  outcome: WorkOutcome
+  "Why it failed; otherwise empty."
+  error: String!
+}
+
+"How work ended."
+enum WorkOutcome {
+  "It is done."
+  SUCCEEDED
+  "The agent could not; it is wanted again after a minute."
+  FAILED
+  "It was no longer wanted."
+  SUPERSEDED
+}
+
+"How an agent ends work."
+enum FinishedWorkOutcome {
+  "It is done."
+  SUCCEEDED
+  "The agent could not."
+  FAILED
+}
+
+"Input of claimWork."
+input ClaimWorkInput {
+  "The agent's machine."
+  machineId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of claimWork."
+type ClaimWorkPayload {
+  "What is wanted of the host; null where nothing is."
+  work: Work
+}
+
+"Input of finishWork."
+input FinishWorkInput {
+  "The work."
+  workId: ID!
+  "How it ended."
+  outcome: FinishedWorkOutcome!
+  "Why it failed, for a person."
+  error: String
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of finishWork."
+type FinishWorkPayload {
+  "The work after the call."
+  work: Work!
+}
+`, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -8101,12 +12717,132 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
 
+func (ec *executionContext) childFields_AllocateMachinePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "machine":
+		return ec.fieldContext_AllocateMachinePayload_machine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocateMachinePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Allocation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Allocation_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Allocation_createdAt(ctx, field)
+	case "siteId":
+		return ec.fieldContext_Allocation_siteId(ctx, field)
+	case "name":
+		return ec.fieldContext_Allocation_name(ctx, field)
+	case "site":
+		return ec.fieldContext_Allocation_site(ctx, field)
+	case "memberships":
+		return ec.fieldContext_Allocation_memberships(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Allocation", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationBlocker(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_AllocationBlocker_code(ctx, field)
+	case "message":
+		return ec.fieldContext_AllocationBlocker_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationBlocker", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_AllocationConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AllocationConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_AllocationConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_AllocationConnection_nodes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_AllocationEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_AllocationEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationMembership(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_AllocationMembership_id(ctx, field)
+	case "allocationId":
+		return ec.fieldContext_AllocationMembership_allocationId(ctx, field)
+	case "machineId":
+		return ec.fieldContext_AllocationMembership_machineId(ctx, field)
+	case "machineName":
+		return ec.fieldContext_AllocationMembership_machineName(ctx, field)
+	case "allocatedAt":
+		return ec.fieldContext_AllocationMembership_allocatedAt(ctx, field)
+	case "releasedAt":
+		return ec.fieldContext_AllocationMembership_releasedAt(ctx, field)
+	case "allocation":
+		return ec.fieldContext_AllocationMembership_allocation(ctx, field)
+	case "machine":
+		return ec.fieldContext_AllocationMembership_machine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationMembership", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationMembershipConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_AllocationMembershipConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AllocationMembershipConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_AllocationMembershipConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_AllocationMembershipConnection_nodes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationMembershipConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_AllocationMembershipEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_AllocationMembershipEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_AllocationMembershipEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AllocationMembershipEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_AssignSkuPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "machine":
 		return ec.fieldContext_AssignSkuPayload_machine(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AssignSkuPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AttemptLogs(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "enabled":
+		return ec.fieldContext_AttemptLogs_enabled(ctx, field)
+	case "maxChunkBytes":
+		return ec.fieldContext_AttemptLogs_maxChunkBytes(ctx, field)
+	case "maxAttemptBytes":
+		return ec.fieldContext_AttemptLogs_maxAttemptBytes(ctx, field)
+	case "retention":
+		return ec.fieldContext_AttemptLogs_retention(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AttemptLogs", field.Name)
 }
 
 func (ec *executionContext) childFields_BlockDevice(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8123,6 +12859,24 @@ func (ec *executionContext) childFields_BlockDevice(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type BlockDevice", field.Name)
 }
 
+func (ec *executionContext) childFields_BomValidation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "enabled":
+		return ec.fieldContext_BomValidation_enabled(ctx, field)
+	case "ignoreUnassignedMachines":
+		return ec.fieldContext_BomValidation_ignoreUnassignedMachines(ctx, field)
+	case "allowAllocationOnValidationFailure":
+		return ec.fieldContext_BomValidation_allowAllocationOnValidationFailure(ctx, field)
+	case "findMatchInterval":
+		return ec.fieldContext_BomValidation_findMatchInterval(ctx, field)
+	case "autoGenerateMissingSku":
+		return ec.fieldContext_BomValidation_autoGenerateMissingSku(ctx, field)
+	case "autoGenerateMissingSkuInterval":
+		return ec.fieldContext_BomValidation_autoGenerateMissingSkuInterval(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BomValidation", field.Name)
+}
+
 func (ec *executionContext) childFields_ChassisComponent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "vendor":
@@ -8133,6 +12887,32 @@ func (ec *executionContext) childFields_ChassisComponent(ctx context.Context, fi
 		return ec.fieldContext_ChassisComponent_architecture(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ChassisComponent", field.Name)
+}
+
+func (ec *executionContext) childFields_ClaimWorkPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "work":
+		return ec.fieldContext_ClaimWorkPayload_work(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ClaimWorkPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ClearHealthAlertPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "machine":
+		return ec.fieldContext_ClearHealthAlertPayload_machine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ClearHealthAlertPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ConfigurationWarning(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "field":
+		return ec.fieldContext_ConfigurationWarning_field(ctx, field)
+	case "message":
+		return ec.fieldContext_ConfigurationWarning_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConfigurationWarning", field.Name)
 }
 
 func (ec *executionContext) childFields_CpuComponent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8165,6 +12945,22 @@ func (ec *executionContext) childFields_CpuInfo(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type CpuInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_CreateExpectedMachinePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "expectedMachine":
+		return ec.fieldContext_CreateExpectedMachinePayload_expectedMachine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateExpectedMachinePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateExpectedMachinesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "expectedMachines":
+		return ec.fieldContext_CreateExpectedMachinesPayload_expectedMachines(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateExpectedMachinesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateSitePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "site":
@@ -8187,6 +12983,22 @@ func (ec *executionContext) childFields_CreateSkusPayload(ctx context.Context, f
 		return ec.fieldContext_CreateSkusPayload_skus(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateSkusPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteExpectedMachinePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedExpectedMachineId":
+		return ec.fieldContext_DeleteExpectedMachinePayload_deletedExpectedMachineId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteExpectedMachinePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteMachinePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedMachineId":
+		return ec.fieldContext_DeleteMachinePayload_deletedMachineId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteMachinePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteSkuPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8221,6 +13033,96 @@ func (ec *executionContext) childFields_DmiData(ctx context.Context, field graph
 		return ec.fieldContext_DmiData_sysVendor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DmiData", field.Name)
+}
+
+func (ec *executionContext) childFields_ExpectedMachine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ExpectedMachine_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ExpectedMachine_createdAt(ctx, field)
+	case "siteId":
+		return ec.fieldContext_ExpectedMachine_siteId(ctx, field)
+	case "bmcMacAddress":
+		return ec.fieldContext_ExpectedMachine_bmcMacAddress(ctx, field)
+	case "chassisSerialNumber":
+		return ec.fieldContext_ExpectedMachine_chassisSerialNumber(ctx, field)
+	case "fallbackDpuSerialNumbers":
+		return ec.fieldContext_ExpectedMachine_fallbackDpuSerialNumbers(ctx, field)
+	case "name":
+		return ec.fieldContext_ExpectedMachine_name(ctx, field)
+	case "description":
+		return ec.fieldContext_ExpectedMachine_description(ctx, field)
+	case "labels":
+		return ec.fieldContext_ExpectedMachine_labels(ctx, field)
+	case "skuId":
+		return ec.fieldContext_ExpectedMachine_skuId(ctx, field)
+	case "skuName":
+		return ec.fieldContext_ExpectedMachine_skuName(ctx, field)
+	case "hostNics":
+		return ec.fieldContext_ExpectedMachine_hostNics(ctx, field)
+	case "rackName":
+		return ec.fieldContext_ExpectedMachine_rackName(ctx, field)
+	case "defaultPauseIngestionAndPoweron":
+		return ec.fieldContext_ExpectedMachine_defaultPauseIngestionAndPoweron(ctx, field)
+	case "dpfEnabled":
+		return ec.fieldContext_ExpectedMachine_dpfEnabled(ctx, field)
+	case "bmcIpAddress":
+		return ec.fieldContext_ExpectedMachine_bmcIpAddress(ctx, field)
+	case "bmcRetainCredentials":
+		return ec.fieldContext_ExpectedMachine_bmcRetainCredentials(ctx, field)
+	case "dpuMode":
+		return ec.fieldContext_ExpectedMachine_dpuMode(ctx, field)
+	case "hostLifecycleProfile":
+		return ec.fieldContext_ExpectedMachine_hostLifecycleProfile(ctx, field)
+	case "machineId":
+		return ec.fieldContext_ExpectedMachine_machineId(ctx, field)
+	case "revision":
+		return ec.fieldContext_ExpectedMachine_revision(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_ExpectedMachine_updatedAt(ctx, field)
+	case "site":
+		return ec.fieldContext_ExpectedMachine_site(ctx, field)
+	case "sku":
+		return ec.fieldContext_ExpectedMachine_sku(ctx, field)
+	case "machine":
+		return ec.fieldContext_ExpectedMachine_machine(ctx, field)
+	case "hasBmcCredentials":
+		return ec.fieldContext_ExpectedMachine_hasBmcCredentials(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ExpectedMachine", field.Name)
+}
+
+func (ec *executionContext) childFields_ExpectedMachineConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ExpectedMachineConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ExpectedMachineConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ExpectedMachineConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ExpectedMachineConnection_nodes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ExpectedMachineConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ExpectedMachineEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ExpectedMachineEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ExpectedMachineEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ExpectedMachineEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FinishWorkPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "work":
+		return ec.fieldContext_FinishWorkPayload_work(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FinishWorkPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_GpuComponent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8333,6 +13235,32 @@ func (ec *executionContext) childFields_HealthAlertEdge(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type HealthAlertEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_HostLifecycleProfile(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "disableLockdown":
+		return ec.fieldContext_HostLifecycleProfile_disableLockdown(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type HostLifecycleProfile", field.Name)
+}
+
+func (ec *executionContext) childFields_HostNic(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "macAddress":
+		return ec.fieldContext_HostNic_macAddress(ctx, field)
+	case "nicType":
+		return ec.fieldContext_HostNic_nicType(ctx, field)
+	case "fixedIp":
+		return ec.fieldContext_HostNic_fixedIp(ctx, field)
+	case "fixedMask":
+		return ec.fieldContext_HostNic_fixedMask(ctx, field)
+	case "fixedGateway":
+		return ec.fieldContext_HostNic_fixedGateway(ctx, field)
+	case "primary":
+		return ec.fieldContext_HostNic_primary(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type HostNic", field.Name)
+}
+
 func (ec *executionContext) childFields_InfinibandComponent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "vendor":
@@ -8393,6 +13321,16 @@ func (ec *executionContext) childFields_IssueTokenPayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type IssueTokenPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Label(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_Label_key(ctx, field)
+	case "value":
+		return ec.fieldContext_Label_value(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Label", field.Name)
+}
+
 func (ec *executionContext) childFields_Machine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -8429,6 +13367,12 @@ func (ec *executionContext) childFields_Machine(ctx context.Context, field graph
 		return ec.fieldContext_Machine_inventoryDocument(ctx, field)
 	case "inventoryReportedAt":
 		return ec.fieldContext_Machine_inventoryReportedAt(ctx, field)
+	case "verifyRequestedAt":
+		return ec.fieldContext_Machine_verifyRequestedAt(ctx, field)
+	case "lastMatchAttemptAt":
+		return ec.fieldContext_Machine_lastMatchAttemptAt(ctx, field)
+	case "lastGenerateAttemptAt":
+		return ec.fieldContext_Machine_lastGenerateAttemptAt(ctx, field)
 	case "updatedAt":
 		return ec.fieldContext_Machine_updatedAt(ctx, field)
 	case "site":
@@ -8439,14 +13383,44 @@ func (ec *executionContext) childFields_Machine(ctx context.Context, field graph
 		return ec.fieldContext_Machine_healthAlerts(ctx, field)
 	case "transitions":
 		return ec.fieldContext_Machine_transitions(ctx, field)
+	case "expectedMachine":
+		return ec.fieldContext_Machine_expectedMachine(ctx, field)
+	case "memberships":
+		return ec.fieldContext_Machine_memberships(ctx, field)
+	case "claim":
+		return ec.fieldContext_Machine_claim(ctx, field)
 	case "inventory":
 		return ec.fieldContext_Machine_inventory(ctx, field)
 	case "lastVerification":
 		return ec.fieldContext_Machine_lastVerification(ctx, field)
 	case "skuComparison":
 		return ec.fieldContext_Machine_skuComparison(ctx, field)
+	case "allocatable":
+		return ec.fieldContext_Machine_allocatable(ctx, field)
+	case "allocationBlockers":
+		return ec.fieldContext_Machine_allocationBlockers(ctx, field)
+	case "work":
+		return ec.fieldContext_Machine_work(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Machine", field.Name)
+}
+
+func (ec *executionContext) childFields_MachineClaim(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_MachineClaim_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_MachineClaim_createdAt(ctx, field)
+	case "machineId":
+		return ec.fieldContext_MachineClaim_machineId(ctx, field)
+	case "kind":
+		return ec.fieldContext_MachineClaim_kind(ctx, field)
+	case "holderId":
+		return ec.fieldContext_MachineClaim_holderId(ctx, field)
+	case "machine":
+		return ec.fieldContext_MachineClaim_machine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MachineClaim", field.Name)
 }
 
 func (ec *executionContext) childFields_MachineConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8471,6 +13445,44 @@ func (ec *executionContext) childFields_MachineEdge(ctx context.Context, field g
 		return ec.fieldContext_MachineEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MachineEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_MachineValidation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "enabled":
+		return ec.fieldContext_MachineValidation_enabled(ctx, field)
+	case "testSelectionMode":
+		return ec.fieldContext_MachineValidation_testSelectionMode(ctx, field)
+	case "runInterval":
+		return ec.fieldContext_MachineValidation_runInterval(ctx, field)
+	case "staleRunTimeout":
+		return ec.fieldContext_MachineValidation_staleRunTimeout(ctx, field)
+	case "tests":
+		return ec.fieldContext_MachineValidation_tests(ctx, field)
+	case "approvedPluginRegistries":
+		return ec.fieldContext_MachineValidation_approvedPluginRegistries(ctx, field)
+	case "allowedPluginTypes":
+		return ec.fieldContext_MachineValidation_allowedPluginTypes(ctx, field)
+	case "allowPrivilegedPlugins":
+		return ec.fieldContext_MachineValidation_allowPrivilegedPlugins(ctx, field)
+	case "allowFullHostPlugins":
+		return ec.fieldContext_MachineValidation_allowFullHostPlugins(ctx, field)
+	case "attemptLogs":
+		return ec.fieldContext_MachineValidation_attemptLogs(ctx, field)
+	case "requireTests":
+		return ec.fieldContext_MachineValidation_requireTests(ctx, field)
+	case "heartbeatTimeout":
+		return ec.fieldContext_MachineValidation_heartbeatTimeout(ctx, field)
+	case "runRetention":
+		return ec.fieldContext_MachineValidation_runRetention(ctx, field)
+	case "rebootBeforeValidation":
+		return ec.fieldContext_MachineValidation_rebootBeforeValidation(ctx, field)
+	case "cleanup":
+		return ec.fieldContext_MachineValidation_cleanup(ctx, field)
+	case "containerArgs":
+		return ec.fieldContext_MachineValidation_containerArgs(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MachineValidation", field.Name)
 }
 
 func (ec *executionContext) childFields_MemoryComponent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8553,6 +13565,32 @@ func (ec *executionContext) childFields_PciProperties(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type PciProperties", field.Name)
 }
 
+func (ec *executionContext) childFields_RaiseHealthAlertPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "healthAlert":
+		return ec.fieldContext_RaiseHealthAlertPayload_healthAlert(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RaiseHealthAlertPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ReleaseMachinePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "machine":
+		return ec.fieldContext_ReleaseMachinePayload_machine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReleaseMachinePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ReplaceAllExpectedMachinesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedCount":
+		return ec.fieldContext_ReplaceAllExpectedMachinesPayload_deletedCount(ctx, field)
+	case "createdCount":
+		return ec.fieldContext_ReplaceAllExpectedMachinesPayload_createdCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReplaceAllExpectedMachinesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ReplaceSkuPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "sku":
@@ -8589,6 +13627,10 @@ func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.
 		return ec.fieldContext_Site_name(ctx, field)
 	case "description":
 		return ec.fieldContext_Site_description(ctx, field)
+	case "bomValidation":
+		return ec.fieldContext_Site_bomValidation(ctx, field)
+	case "machineValidation":
+		return ec.fieldContext_Site_machineValidation(ctx, field)
 	case "revision":
 		return ec.fieldContext_Site_revision(ctx, field)
 	case "updatedAt":
@@ -8597,6 +13639,10 @@ func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.
 		return ec.fieldContext_Site_skus(ctx, field)
 	case "machines":
 		return ec.fieldContext_Site_machines(ctx, field)
+	case "expectedMachines":
+		return ec.fieldContext_Site_expectedMachines(ctx, field)
+	case "allocations":
+		return ec.fieldContext_Site_allocations(ctx, field)
 	case "healthAlerts":
 		return ec.fieldContext_Site_healthAlerts(ctx, field)
 	case "transitions":
@@ -8657,6 +13703,8 @@ func (ec *executionContext) childFields_Sku(ctx context.Context, field graphql.C
 		return ec.fieldContext_Sku_machines(ctx, field)
 	case "machineCount":
 		return ec.fieldContext_Sku_machineCount(ctx, field)
+	case "expectedMachines":
+		return ec.fieldContext_Sku_expectedMachines(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Sku", field.Name)
 }
@@ -8849,6 +13897,16 @@ func (ec *executionContext) childFields_StorageComponent(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type StorageComponent", field.Name)
 }
 
+func (ec *executionContext) childFields_TestSetting(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_TestSetting_id(ctx, field)
+	case "enable":
+		return ec.fieldContext_TestSetting_enable(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TestSetting", field.Name)
+}
+
 func (ec *executionContext) childFields_Token(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -8993,10 +14051,28 @@ func (ec *executionContext) childFields_UnassignSkuPayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type UnassignSkuPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UpdateExpectedMachinePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "expectedMachine":
+		return ec.fieldContext_UpdateExpectedMachinePayload_expectedMachine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateExpectedMachinePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateExpectedMachinesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "expectedMachines":
+		return ec.fieldContext_UpdateExpectedMachinesPayload_expectedMachines(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateExpectedMachinesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateSitePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "site":
 		return ec.fieldContext_UpdateSitePayload_site(ctx, field)
+	case "warnings":
+		return ec.fieldContext_UpdateSitePayload_warnings(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateSitePayload", field.Name)
 }

@@ -5,6 +5,7 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"fleetgraph/fleet"
 	"fleetgraph/internal/scalar"
 	"time"
 
@@ -37,6 +38,16 @@ import (
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) unmarshalNDuration2fleetgraphᚋfleetᚐDuration(ctx context.Context, v any) (fleet.Duration, error) {
+	var res fleet.Duration
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx context.Context, sel ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+	return v
+}
 
 func (ec *executionContext) unmarshalNJSON2encodingᚋjsonᚐRawMessage(ctx context.Context, v any) (json.RawMessage, error) {
 	res, err := scalar.UnmarshalJSON(v)

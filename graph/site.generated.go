@@ -5,6 +5,7 @@ package graph
 import (
 	"context"
 	"fleetgraph/ent"
+	"fleetgraph/fleet"
 	"math"
 	"strconv"
 	"sync/atomic"
@@ -20,7 +21,18 @@ type MutationResolver interface {
 	UpdateSite(ctx context.Context, input UpdateSiteInput) (*UpdateSitePayload, error)
 	IssueToken(ctx context.Context, input IssueTokenInput) (*IssueTokenPayload, error)
 	RevokeToken(ctx context.Context, input RevokeTokenInput) (*RevokeTokenPayload, error)
+	CreateExpectedMachine(ctx context.Context, input CreateExpectedMachineInput) (*CreateExpectedMachinePayload, error)
+	UpdateExpectedMachine(ctx context.Context, input UpdateExpectedMachineInput) (*UpdateExpectedMachinePayload, error)
+	DeleteExpectedMachine(ctx context.Context, input DeleteExpectedMachineInput) (*DeleteExpectedMachinePayload, error)
+	CreateExpectedMachines(ctx context.Context, input CreateExpectedMachinesInput) (*CreateExpectedMachinesPayload, error)
+	UpdateExpectedMachines(ctx context.Context, input UpdateExpectedMachinesInput) (*UpdateExpectedMachinesPayload, error)
+	ReplaceAllExpectedMachines(ctx context.Context, input ReplaceAllExpectedMachinesInput) (*ReplaceAllExpectedMachinesPayload, error)
 	ReportInventory(ctx context.Context, input ReportInventoryInput) (*ReportInventoryPayload, error)
+	AllocateMachine(ctx context.Context, input AllocateMachineInput) (*AllocateMachinePayload, error)
+	ReleaseMachine(ctx context.Context, input ReleaseMachineInput) (*ReleaseMachinePayload, error)
+	DeleteMachine(ctx context.Context, input DeleteMachineInput) (*DeleteMachinePayload, error)
+	RaiseHealthAlert(ctx context.Context, input RaiseHealthAlertInput) (*RaiseHealthAlertPayload, error)
+	ClearHealthAlert(ctx context.Context, input ClearHealthAlertInput) (*ClearHealthAlertPayload, error)
 	CreateSku(ctx context.Context, input CreateSkuInput) (*CreateSkuPayload, error)
 	CreateSkus(ctx context.Context, input CreateSkusInput) (*CreateSkusPayload, error)
 	ReplaceSku(ctx context.Context, input ReplaceSkuInput) (*ReplaceSkuPayload, error)
@@ -29,11 +41,27 @@ type MutationResolver interface {
 	AssignSku(ctx context.Context, input AssignSkuInput) (*AssignSkuPayload, error)
 	UnassignSku(ctx context.Context, input UnassignSkuInput) (*UnassignSkuPayload, error)
 	VerifyMachineSku(ctx context.Context, input VerifyMachineSkuInput) (*VerifyMachineSkuPayload, error)
+	ClaimWork(ctx context.Context, input ClaimWorkInput) (*ClaimWorkPayload, error)
+	FinishWork(ctx context.Context, input FinishWorkInput) (*FinishWorkPayload, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_Mutation_allocateMachine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AllocateMachineInput, error) {
+			return ec.unmarshalNAllocateMachineInput2fleetgraphᚋgraphᚐAllocateMachineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
 
 func (ec *executionContext) field_Mutation_assignSku_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -41,6 +69,62 @@ func (ec *executionContext) field_Mutation_assignSku_args(ctx context.Context, r
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (AssignSkuInput, error) {
 			return ec.unmarshalNAssignSkuInput2fleetgraphᚋgraphᚐAssignSkuInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_claimWork_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ClaimWorkInput, error) {
+			return ec.unmarshalNClaimWorkInput2fleetgraphᚋgraphᚐClaimWorkInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_clearHealthAlert_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ClearHealthAlertInput, error) {
+			return ec.unmarshalNClearHealthAlertInput2fleetgraphᚋgraphᚐClearHealthAlertInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createExpectedMachine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CreateExpectedMachineInput, error) {
+			return ec.unmarshalNCreateExpectedMachineInput2fleetgraphᚋgraphᚐCreateExpectedMachineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createExpectedMachines_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (CreateExpectedMachinesInput, error) {
+			return ec.unmarshalNCreateExpectedMachinesInput2fleetgraphᚋgraphᚐCreateExpectedMachinesInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -91,6 +175,34 @@ func (ec *executionContext) field_Mutation_createSkus_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteExpectedMachine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeleteExpectedMachineInput, error) {
+			return ec.unmarshalNDeleteExpectedMachineInput2fleetgraphᚋgraphᚐDeleteExpectedMachineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteMachine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeleteMachineInput, error) {
+			return ec.unmarshalNDeleteMachineInput2fleetgraphᚋgraphᚐDeleteMachineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteSku_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -105,12 +217,68 @@ func (ec *executionContext) field_Mutation_deleteSku_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_finishWork_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (FinishWorkInput, error) {
+			return ec.unmarshalNFinishWorkInput2fleetgraphᚋgraphᚐFinishWorkInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_issueToken_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (IssueTokenInput, error) {
 			return ec.unmarshalNIssueTokenInput2fleetgraphᚋgraphᚐIssueTokenInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_raiseHealthAlert_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RaiseHealthAlertInput, error) {
+			return ec.unmarshalNRaiseHealthAlertInput2fleetgraphᚋgraphᚐRaiseHealthAlertInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_releaseMachine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ReleaseMachineInput, error) {
+			return ec.unmarshalNReleaseMachineInput2fleetgraphᚋgraphᚐReleaseMachineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_replaceAllExpectedMachines_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ReplaceAllExpectedMachinesInput, error) {
+			return ec.unmarshalNReplaceAllExpectedMachinesInput2fleetgraphᚋgraphᚐReplaceAllExpectedMachinesInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -175,6 +343,34 @@ func (ec *executionContext) field_Mutation_unassignSku_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_updateExpectedMachine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateExpectedMachineInput, error) {
+			return ec.unmarshalNUpdateExpectedMachineInput2fleetgraphᚋgraphᚐUpdateExpectedMachineInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateExpectedMachines_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateExpectedMachinesInput, error) {
+			return ec.unmarshalNUpdateExpectedMachinesInput2fleetgraphᚋgraphᚐUpdateExpectedMachinesInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateSite_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -221,6 +417,282 @@ func (ec *executionContext) field_Mutation_verifyMachineSku_args(ctx context.Con
 
 // region    **************************** field.gotpl *****************************
 
+func (ec *executionContext) _AttemptLogs_enabled(ctx context.Context, field graphql.CollectedField, obj *fleet.AttemptLogs) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AttemptLogs_enabled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Enabled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AttemptLogs_enabled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AttemptLogs", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _AttemptLogs_maxChunkBytes(ctx context.Context, field graphql.CollectedField, obj *fleet.AttemptLogs) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AttemptLogs_maxChunkBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxChunkBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AttemptLogs_maxChunkBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AttemptLogs", field, false, false, "Int")
+}
+
+func (ec *executionContext) _AttemptLogs_maxAttemptBytes(ctx context.Context, field graphql.CollectedField, obj *fleet.AttemptLogs) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AttemptLogs_maxAttemptBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxAttemptBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AttemptLogs_maxAttemptBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AttemptLogs", field, false, false, "Int")
+}
+
+func (ec *executionContext) _AttemptLogs_retention(ctx context.Context, field graphql.CollectedField, obj *fleet.AttemptLogs) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AttemptLogs_retention(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Retention, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AttemptLogs_retention(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AttemptLogs", field, false, false, "Duration")
+}
+
+func (ec *executionContext) _BomValidation_enabled(ctx context.Context, field graphql.CollectedField, obj *fleet.BomValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BomValidation_enabled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Enabled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BomValidation_enabled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _BomValidation_ignoreUnassignedMachines(ctx context.Context, field graphql.CollectedField, obj *fleet.BomValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BomValidation_ignoreUnassignedMachines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IgnoreUnassignedMachines, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BomValidation_ignoreUnassignedMachines(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _BomValidation_allowAllocationOnValidationFailure(ctx context.Context, field graphql.CollectedField, obj *fleet.BomValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BomValidation_allowAllocationOnValidationFailure(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllowAllocationOnValidationFailure, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BomValidation_allowAllocationOnValidationFailure(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _BomValidation_findMatchInterval(ctx context.Context, field graphql.CollectedField, obj *fleet.BomValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BomValidation_findMatchInterval(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FindMatchInterval, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BomValidation_findMatchInterval(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Duration")
+}
+
+func (ec *executionContext) _BomValidation_autoGenerateMissingSku(ctx context.Context, field graphql.CollectedField, obj *fleet.BomValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BomValidation_autoGenerateMissingSku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AutoGenerateMissingSku, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BomValidation_autoGenerateMissingSku(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _BomValidation_autoGenerateMissingSkuInterval(ctx context.Context, field graphql.CollectedField, obj *fleet.BomValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BomValidation_autoGenerateMissingSkuInterval(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AutoGenerateMissingSkuInterval, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BomValidation_autoGenerateMissingSkuInterval(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Duration")
+}
+
+func (ec *executionContext) _ConfigurationWarning_field(ctx context.Context, field graphql.CollectedField, obj *ConfigurationWarning) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConfigurationWarning_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConfigurationWarning_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ConfigurationWarning", field, false, false, "String")
+}
+
+func (ec *executionContext) _ConfigurationWarning_message(ctx context.Context, field graphql.CollectedField, obj *ConfigurationWarning) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConfigurationWarning_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConfigurationWarning_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ConfigurationWarning", field, false, false, "String")
+}
+
 func (ec *executionContext) _CreateSitePayload_site(ctx context.Context, field graphql.CollectedField, obj *CreateSitePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -251,6 +723,392 @@ func (ec *executionContext) fieldContext_CreateSitePayload_site(_ context.Contex
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _MachineValidation_enabled(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_enabled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Enabled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_enabled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _MachineValidation_testSelectionMode(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_testSelectionMode(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TestSelectionMode, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.TestSelectionMode) graphql.Marshaler {
+			return ec.marshalNTestSelectionMode2fleetgraphᚋfleetᚐTestSelectionMode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_testSelectionMode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "TestSelectionMode")
+}
+
+func (ec *executionContext) _MachineValidation_runInterval(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_runInterval(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RunInterval, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_runInterval(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Duration")
+}
+
+func (ec *executionContext) _MachineValidation_staleRunTimeout(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_staleRunTimeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StaleRunTimeout, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_staleRunTimeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Duration")
+}
+
+func (ec *executionContext) _MachineValidation_tests(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_tests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tests, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fleet.TestSetting) graphql.Marshaler {
+			return ec.marshalNTestSetting2ᚕfleetgraphᚋfleetᚐTestSettingᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_tests(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MachineValidation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TestSetting(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MachineValidation_approvedPluginRegistries(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_approvedPluginRegistries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ApprovedPluginRegistries, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_approvedPluginRegistries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "String")
+}
+
+func (ec *executionContext) _MachineValidation_allowedPluginTypes(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_allowedPluginTypes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllowedPluginTypes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_allowedPluginTypes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "String")
+}
+
+func (ec *executionContext) _MachineValidation_allowPrivilegedPlugins(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_allowPrivilegedPlugins(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllowPrivilegedPlugins, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_allowPrivilegedPlugins(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _MachineValidation_allowFullHostPlugins(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_allowFullHostPlugins(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AllowFullHostPlugins, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_allowFullHostPlugins(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _MachineValidation_attemptLogs(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_attemptLogs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AttemptLogs, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.AttemptLogs) graphql.Marshaler {
+			return ec.marshalNAttemptLogs2fleetgraphᚋfleetᚐAttemptLogs(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_attemptLogs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MachineValidation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AttemptLogs(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MachineValidation_requireTests(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_requireTests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequireTests, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_requireTests(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _MachineValidation_heartbeatTimeout(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_heartbeatTimeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HeartbeatTimeout, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_heartbeatTimeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Duration")
+}
+
+func (ec *executionContext) _MachineValidation_runRetention(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_runRetention(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RunRetention, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2fleetgraphᚋfleetᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_runRetention(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Duration")
+}
+
+func (ec *executionContext) _MachineValidation_rebootBeforeValidation(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_rebootBeforeValidation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RebootBeforeValidation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_rebootBeforeValidation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _MachineValidation_cleanup(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_cleanup(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cleanup, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.CleanupMode) graphql.Marshaler {
+			return ec.marshalNCleanupMode2fleetgraphᚋfleetᚐCleanupMode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_cleanup(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "CleanupMode")
+}
+
+func (ec *executionContext) _MachineValidation_containerArgs(ctx context.Context, field graphql.CollectedField, obj *fleet.MachineValidation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MachineValidation_containerArgs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ContainerArgs, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MachineValidation_containerArgs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MachineValidation", field, false, false, "String")
 }
 
 func (ec *executionContext) _Mutation_createSite(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -429,6 +1287,270 @@ func (ec *executionContext) fieldContext_Mutation_revokeToken(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createExpectedMachine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createExpectedMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateExpectedMachine(ctx, fc.Args["input"].(CreateExpectedMachineInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *CreateExpectedMachinePayload) graphql.Marshaler {
+			return ec.marshalNCreateExpectedMachinePayload2ᚖfleetgraphᚋgraphᚐCreateExpectedMachinePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createExpectedMachine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateExpectedMachinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createExpectedMachine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateExpectedMachine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateExpectedMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateExpectedMachine(ctx, fc.Args["input"].(UpdateExpectedMachineInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *UpdateExpectedMachinePayload) graphql.Marshaler {
+			return ec.marshalNUpdateExpectedMachinePayload2ᚖfleetgraphᚋgraphᚐUpdateExpectedMachinePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateExpectedMachine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateExpectedMachinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateExpectedMachine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteExpectedMachine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteExpectedMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteExpectedMachine(ctx, fc.Args["input"].(DeleteExpectedMachineInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteExpectedMachinePayload) graphql.Marshaler {
+			return ec.marshalNDeleteExpectedMachinePayload2ᚖfleetgraphᚋgraphᚐDeleteExpectedMachinePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteExpectedMachine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteExpectedMachinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteExpectedMachine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createExpectedMachines(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createExpectedMachines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateExpectedMachines(ctx, fc.Args["input"].(CreateExpectedMachinesInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *CreateExpectedMachinesPayload) graphql.Marshaler {
+			return ec.marshalNCreateExpectedMachinesPayload2ᚖfleetgraphᚋgraphᚐCreateExpectedMachinesPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createExpectedMachines(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateExpectedMachinesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createExpectedMachines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateExpectedMachines(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateExpectedMachines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateExpectedMachines(ctx, fc.Args["input"].(UpdateExpectedMachinesInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *UpdateExpectedMachinesPayload) graphql.Marshaler {
+			return ec.marshalNUpdateExpectedMachinesPayload2ᚖfleetgraphᚋgraphᚐUpdateExpectedMachinesPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateExpectedMachines(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateExpectedMachinesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateExpectedMachines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_replaceAllExpectedMachines(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_replaceAllExpectedMachines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReplaceAllExpectedMachines(ctx, fc.Args["input"].(ReplaceAllExpectedMachinesInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ReplaceAllExpectedMachinesPayload) graphql.Marshaler {
+			return ec.marshalNReplaceAllExpectedMachinesPayload2ᚖfleetgraphᚋgraphᚐReplaceAllExpectedMachinesPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_replaceAllExpectedMachines(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReplaceAllExpectedMachinesPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_replaceAllExpectedMachines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_reportInventory(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -467,6 +1589,226 @@ func (ec *executionContext) fieldContext_Mutation_reportInventory(ctx context.Co
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_reportInventory_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_allocateMachine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_allocateMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AllocateMachine(ctx, fc.Args["input"].(AllocateMachineInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *AllocateMachinePayload) graphql.Marshaler {
+			return ec.marshalNAllocateMachinePayload2ᚖfleetgraphᚋgraphᚐAllocateMachinePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_allocateMachine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AllocateMachinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_allocateMachine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_releaseMachine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_releaseMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReleaseMachine(ctx, fc.Args["input"].(ReleaseMachineInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ReleaseMachinePayload) graphql.Marshaler {
+			return ec.marshalNReleaseMachinePayload2ᚖfleetgraphᚋgraphᚐReleaseMachinePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_releaseMachine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReleaseMachinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_releaseMachine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteMachine(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteMachine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteMachine(ctx, fc.Args["input"].(DeleteMachineInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteMachinePayload) graphql.Marshaler {
+			return ec.marshalNDeleteMachinePayload2ᚖfleetgraphᚋgraphᚐDeleteMachinePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteMachine(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteMachinePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteMachine_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_raiseHealthAlert(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_raiseHealthAlert(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RaiseHealthAlert(ctx, fc.Args["input"].(RaiseHealthAlertInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *RaiseHealthAlertPayload) graphql.Marshaler {
+			return ec.marshalNRaiseHealthAlertPayload2ᚖfleetgraphᚋgraphᚐRaiseHealthAlertPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_raiseHealthAlert(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RaiseHealthAlertPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_raiseHealthAlert_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_clearHealthAlert(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_clearHealthAlert(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ClearHealthAlert(ctx, fc.Args["input"].(ClearHealthAlertInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ClearHealthAlertPayload) graphql.Marshaler {
+			return ec.marshalNClearHealthAlertPayload2ᚖfleetgraphᚋgraphᚐClearHealthAlertPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_clearHealthAlert(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ClearHealthAlertPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_clearHealthAlert_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -825,6 +2167,140 @@ func (ec *executionContext) fieldContext_Mutation_verifyMachineSku(ctx context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_claimWork(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_claimWork(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ClaimWork(ctx, fc.Args["input"].(ClaimWorkInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ClaimWorkPayload) graphql.Marshaler {
+			return ec.marshalNClaimWorkPayload2ᚖfleetgraphᚋgraphᚐClaimWorkPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_claimWork(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ClaimWorkPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_claimWork_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_finishWork(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_finishWork(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().FinishWork(ctx, fc.Args["input"].(FinishWorkInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FinishWorkPayload) graphql.Marshaler {
+			return ec.marshalNFinishWorkPayload2ᚖfleetgraphᚋgraphᚐFinishWorkPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_finishWork(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FinishWorkPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_finishWork_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TestSetting_id(ctx context.Context, field graphql.CollectedField, obj *fleet.TestSetting) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TestSetting_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TestSetting_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TestSetting", field, false, false, "String")
+}
+
+func (ec *executionContext) _TestSetting_enable(ctx context.Context, field graphql.CollectedField, obj *fleet.TestSetting) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TestSetting_enable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Enable, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TestSetting_enable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TestSetting", field, false, false, "Boolean")
+}
+
 func (ec *executionContext) _UpdateSitePayload_site(ctx context.Context, field graphql.CollectedField, obj *UpdateSitePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -857,9 +2333,181 @@ func (ec *executionContext) fieldContext_UpdateSitePayload_site(_ context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _UpdateSitePayload_warnings(ctx context.Context, field graphql.CollectedField, obj *UpdateSitePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateSitePayload_warnings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Warnings, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ConfigurationWarning) graphql.Marshaler {
+			return ec.marshalNConfigurationWarning2ᚕᚖfleetgraphᚋgraphᚐConfigurationWarningᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateSitePayload_warnings(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateSitePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ConfigurationWarning(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputAttemptLogsInput(ctx context.Context, obj any) (AttemptLogsInput, error) {
+	var it AttemptLogsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"enabled", "maxChunkBytes", "maxAttemptBytes", "retention"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = graphql.OmittableOf(data)
+		case "maxChunkBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxChunkBytes"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxChunkBytes = graphql.OmittableOf(data)
+		case "maxAttemptBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptBytes"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptBytes = graphql.OmittableOf(data)
+		case "retention":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("retention"))
+			data, err := ec.unmarshalODuration2ᚖtimeᚐDuration(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Retention = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalAttemptLogsInput unmarshals raw into the AttemptLogsInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalAttemptLogsInput(ctx context.Context, raw any) (AttemptLogsInput, error) {
+	var out AttemptLogsInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "AttemptLogsInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputBomValidationInput(ctx context.Context, obj any) (BomValidationInput, error) {
+	var it BomValidationInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"enabled", "ignoreUnassignedMachines", "allowAllocationOnValidationFailure", "findMatchInterval", "autoGenerateMissingSku", "autoGenerateMissingSkuInterval"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = graphql.OmittableOf(data)
+		case "ignoreUnassignedMachines":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ignoreUnassignedMachines"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IgnoreUnassignedMachines = graphql.OmittableOf(data)
+		case "allowAllocationOnValidationFailure":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowAllocationOnValidationFailure"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowAllocationOnValidationFailure = graphql.OmittableOf(data)
+		case "findMatchInterval":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("findMatchInterval"))
+			data, err := ec.unmarshalODuration2ᚖtimeᚐDuration(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FindMatchInterval = graphql.OmittableOf(data)
+		case "autoGenerateMissingSku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("autoGenerateMissingSku"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AutoGenerateMissingSku = graphql.OmittableOf(data)
+		case "autoGenerateMissingSkuInterval":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("autoGenerateMissingSkuInterval"))
+			data, err := ec.unmarshalODuration2ᚖtimeᚐDuration(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AutoGenerateMissingSkuInterval = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalBomValidationInput unmarshals raw into the BomValidationInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalBomValidationInput(ctx context.Context, raw any) (BomValidationInput, error) {
+	var out BomValidationInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "BomValidationInput", raw, &out)
+	return out, err
+}
 
 func (ec *executionContext) unmarshalInputCreateSiteInput(ctx context.Context, obj any) (CreateSiteInput, error) {
 	var it CreateSiteInput
@@ -917,6 +2565,202 @@ func UnmarshalCreateSiteInput(ctx context.Context, raw any) (CreateSiteInput, er
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputMachineValidationInput(ctx context.Context, obj any) (MachineValidationInput, error) {
+	var it MachineValidationInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"enabled", "testSelectionMode", "runInterval", "staleRunTimeout", "tests", "approvedPluginRegistries", "allowedPluginTypes", "allowPrivilegedPlugins", "allowFullHostPlugins", "attemptLogs", "requireTests", "heartbeatTimeout", "runRetention", "rebootBeforeValidation", "cleanup", "containerArgs"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = graphql.OmittableOf(data)
+		case "testSelectionMode":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testSelectionMode"))
+			data, err := ec.unmarshalOTestSelectionMode2ᚖfleetgraphᚋfleetᚐTestSelectionMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestSelectionMode = graphql.OmittableOf(data)
+		case "runInterval":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("runInterval"))
+			data, err := ec.unmarshalODuration2ᚖtimeᚐDuration(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RunInterval = graphql.OmittableOf(data)
+		case "staleRunTimeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("staleRunTimeout"))
+			data, err := ec.unmarshalODuration2ᚖtimeᚐDuration(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StaleRunTimeout = graphql.OmittableOf(data)
+		case "tests":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tests"))
+			data, err := ec.unmarshalOTestSettingInput2ᚕᚖfleetgraphᚋfleetᚐTestSettingᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tests = graphql.OmittableOf(data)
+		case "approvedPluginRegistries":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("approvedPluginRegistries"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ApprovedPluginRegistries = graphql.OmittableOf(data)
+		case "allowedPluginTypes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowedPluginTypes"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowedPluginTypes = graphql.OmittableOf(data)
+		case "allowPrivilegedPlugins":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowPrivilegedPlugins"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowPrivilegedPlugins = graphql.OmittableOf(data)
+		case "allowFullHostPlugins":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allowFullHostPlugins"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllowFullHostPlugins = graphql.OmittableOf(data)
+		case "attemptLogs":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("attemptLogs"))
+			data, err := ec.unmarshalOAttemptLogsInput2ᚖfleetgraphᚋgraphᚐAttemptLogsInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AttemptLogs = graphql.OmittableOf(data)
+		case "requireTests":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requireTests"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequireTests = graphql.OmittableOf(data)
+		case "heartbeatTimeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("heartbeatTimeout"))
+			data, err := ec.unmarshalODuration2ᚖtimeᚐDuration(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HeartbeatTimeout = graphql.OmittableOf(data)
+		case "runRetention":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("runRetention"))
+			data, err := ec.unmarshalODuration2ᚖtimeᚐDuration(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RunRetention = graphql.OmittableOf(data)
+		case "rebootBeforeValidation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rebootBeforeValidation"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RebootBeforeValidation = graphql.OmittableOf(data)
+		case "cleanup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("cleanup"))
+			data, err := ec.unmarshalOCleanupMode2ᚖfleetgraphᚋfleetᚐCleanupMode(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Cleanup = graphql.OmittableOf(data)
+		case "containerArgs":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgs"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgs = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalMachineValidationInput unmarshals raw into the MachineValidationInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalMachineValidationInput(ctx context.Context, raw any) (MachineValidationInput, error) {
+	var out MachineValidationInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "MachineValidationInput", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputTestSettingInput(ctx context.Context, obj any) (fleet.TestSetting, error) {
+	var it fleet.TestSetting
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "enable"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "enable":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enable"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enable = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalTestSettingInput unmarshals raw into the TestSettingInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalTestSettingInput(ctx context.Context, raw any) (fleet.TestSetting, error) {
+	var out fleet.TestSetting
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "TestSettingInput", raw, &out)
+	return out, err
+}
+
 func (ec *executionContext) unmarshalInputUpdateSiteInput(ctx context.Context, obj any) (UpdateSiteInput, error) {
 	var it UpdateSiteInput
 	if obj == nil {
@@ -928,7 +2772,7 @@ func (ec *executionContext) unmarshalInputUpdateSiteInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"siteId", "name", "description", "expectedRevision", "idempotencyKey"}
+	fieldsInOrder := [...]string{"siteId", "name", "description", "bomValidation", "machineValidation", "expectedRevision", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -956,6 +2800,20 @@ func (ec *executionContext) unmarshalInputUpdateSiteInput(ctx context.Context, o
 				return it, err
 			}
 			it.Description = graphql.OmittableOf(data)
+		case "bomValidation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bomValidation"))
+			data, err := ec.unmarshalOBomValidationInput2ᚖfleetgraphᚋgraphᚐBomValidationInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BomValidation = graphql.OmittableOf(data)
+		case "machineValidation":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("machineValidation"))
+			data, err := ec.unmarshalOMachineValidationInput2ᚖfleetgraphᚋgraphᚐMachineValidationInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MachineValidation = graphql.OmittableOf(data)
 		case "expectedRevision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedRevision"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -995,6 +2853,150 @@ func UnmarshalUpdateSiteInput(ctx context.Context, raw any) (UpdateSiteInput, er
 
 // region    **************************** object.gotpl ****************************
 
+var attemptLogsImplementors = []string{"AttemptLogs"}
+
+func (ec *executionContext) _AttemptLogs(ctx context.Context, sel ast.SelectionSet, obj *fleet.AttemptLogs) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, attemptLogsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AttemptLogs")
+		case "enabled":
+			out.Values[i] = ec._AttemptLogs_enabled(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxChunkBytes":
+			out.Values[i] = ec._AttemptLogs_maxChunkBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "maxAttemptBytes":
+			out.Values[i] = ec._AttemptLogs_maxAttemptBytes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "retention":
+			out.Values[i] = ec._AttemptLogs_retention(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var bomValidationImplementors = []string{"BomValidation"}
+
+func (ec *executionContext) _BomValidation(ctx context.Context, sel ast.SelectionSet, obj *fleet.BomValidation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, bomValidationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BomValidation")
+		case "enabled":
+			out.Values[i] = ec._BomValidation_enabled(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "ignoreUnassignedMachines":
+			out.Values[i] = ec._BomValidation_ignoreUnassignedMachines(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allowAllocationOnValidationFailure":
+			out.Values[i] = ec._BomValidation_allowAllocationOnValidationFailure(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "findMatchInterval":
+			out.Values[i] = ec._BomValidation_findMatchInterval(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "autoGenerateMissingSku":
+			out.Values[i] = ec._BomValidation_autoGenerateMissingSku(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "autoGenerateMissingSkuInterval":
+			out.Values[i] = ec._BomValidation_autoGenerateMissingSkuInterval(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var configurationWarningImplementors = []string{"ConfigurationWarning"}
+
+func (ec *executionContext) _ConfigurationWarning(ctx context.Context, sel ast.SelectionSet, obj *ConfigurationWarning) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, configurationWarningImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConfigurationWarning")
+		case "field":
+			out.Values[i] = ec._ConfigurationWarning_field(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._ConfigurationWarning_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var createSitePayloadImplementors = []string{"CreateSitePayload"}
 
 func (ec *executionContext) _CreateSitePayload(ctx context.Context, sel ast.SelectionSet, obj *CreateSitePayload) graphql.Marshaler {
@@ -1008,6 +3010,114 @@ func (ec *executionContext) _CreateSitePayload(ctx context.Context, sel ast.Sele
 			out.Values[i] = graphql.MarshalString("CreateSitePayload")
 		case "site":
 			out.Values[i] = ec._CreateSitePayload_site(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var machineValidationImplementors = []string{"MachineValidation"}
+
+func (ec *executionContext) _MachineValidation(ctx context.Context, sel ast.SelectionSet, obj *fleet.MachineValidation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, machineValidationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MachineValidation")
+		case "enabled":
+			out.Values[i] = ec._MachineValidation_enabled(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "testSelectionMode":
+			out.Values[i] = ec._MachineValidation_testSelectionMode(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "runInterval":
+			out.Values[i] = ec._MachineValidation_runInterval(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "staleRunTimeout":
+			out.Values[i] = ec._MachineValidation_staleRunTimeout(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "tests":
+			out.Values[i] = ec._MachineValidation_tests(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "approvedPluginRegistries":
+			out.Values[i] = ec._MachineValidation_approvedPluginRegistries(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allowedPluginTypes":
+			out.Values[i] = ec._MachineValidation_allowedPluginTypes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allowPrivilegedPlugins":
+			out.Values[i] = ec._MachineValidation_allowPrivilegedPlugins(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allowFullHostPlugins":
+			out.Values[i] = ec._MachineValidation_allowFullHostPlugins(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "attemptLogs":
+			out.Values[i] = ec._MachineValidation_attemptLogs(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "requireTests":
+			out.Values[i] = ec._MachineValidation_requireTests(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "heartbeatTimeout":
+			out.Values[i] = ec._MachineValidation_heartbeatTimeout(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "runRetention":
+			out.Values[i] = ec._MachineValidation_runRetention(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rebootBeforeValidation":
+			out.Values[i] = ec._MachineValidation_rebootBeforeValidation(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cleanup":
+			out.Values[i] = ec._MachineValidation_cleanup(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "containerArgs":
+			out.Values[i] = ec._MachineValidation_containerArgs(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -1075,9 +3185,86 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "createExpectedMachine":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createExpectedMachine(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateExpectedMachine":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateExpectedMachine(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteExpectedMachine":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteExpectedMachine(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createExpectedMachines":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createExpectedMachines(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateExpectedMachines":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateExpectedMachines(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "replaceAllExpectedMachines":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_replaceAllExpectedMachines(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "reportInventory":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_reportInventory(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "allocateMachine":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_allocateMachine(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "releaseMachine":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_releaseMachine(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteMachine":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteMachine(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "raiseHealthAlert":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_raiseHealthAlert(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "clearHealthAlert":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_clearHealthAlert(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -1138,6 +3325,58 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "claimWork":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_claimWork(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "finishWork":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_finishWork(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var testSettingImplementors = []string{"TestSetting"}
+
+func (ec *executionContext) _TestSetting(ctx context.Context, sel ast.SelectionSet, obj *fleet.TestSetting) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, testSettingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TestSetting")
+		case "id":
+			out.Values[i] = ec._TestSetting_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "enable":
+			out.Values[i] = ec._TestSetting_enable(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -1171,6 +3410,11 @@ func (ec *executionContext) _UpdateSitePayload(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "warnings":
+			out.Values[i] = ec._UpdateSitePayload_warnings(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -1192,6 +3436,48 @@ func (ec *executionContext) _UpdateSitePayload(ctx context.Context, sel ast.Sele
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) marshalNAttemptLogs2fleetgraphᚋfleetᚐAttemptLogs(ctx context.Context, sel ast.SelectionSet, v fleet.AttemptLogs) graphql.Marshaler {
+	return ec._AttemptLogs(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNBomValidation2fleetgraphᚋfleetᚐBomValidation(ctx context.Context, sel ast.SelectionSet, v fleet.BomValidation) graphql.Marshaler {
+	return ec._BomValidation(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNCleanupMode2fleetgraphᚋfleetᚐCleanupMode(ctx context.Context, v any) (fleet.CleanupMode, error) {
+	var res fleet.CleanupMode
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCleanupMode2fleetgraphᚋfleetᚐCleanupMode(ctx context.Context, sel ast.SelectionSet, v fleet.CleanupMode) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNConfigurationWarning2ᚕᚖfleetgraphᚋgraphᚐConfigurationWarningᚄ(ctx context.Context, sel ast.SelectionSet, v []*ConfigurationWarning) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNConfigurationWarning2ᚖfleetgraphᚋgraphᚐConfigurationWarning(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNConfigurationWarning2ᚖfleetgraphᚋgraphᚐConfigurationWarning(ctx context.Context, sel ast.SelectionSet, v *ConfigurationWarning) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ConfigurationWarning!")
+		return graphql.Null
+	}
+	return ec._ConfigurationWarning(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNCreateSiteInput2fleetgraphᚋgraphᚐCreateSiteInput(ctx context.Context, v any) (CreateSiteInput, error) {
 	res, err := ec.unmarshalInputCreateSiteInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -1205,6 +3491,45 @@ func (ec *executionContext) marshalNCreateSitePayload2ᚖfleetgraphᚋgraphᚐCr
 	return ec._CreateSitePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNMachineValidation2fleetgraphᚋfleetᚐMachineValidation(ctx context.Context, sel ast.SelectionSet, v fleet.MachineValidation) graphql.Marshaler {
+	return ec._MachineValidation(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNTestSelectionMode2fleetgraphᚋfleetᚐTestSelectionMode(ctx context.Context, v any) (fleet.TestSelectionMode, error) {
+	var res fleet.TestSelectionMode
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTestSelectionMode2fleetgraphᚋfleetᚐTestSelectionMode(ctx context.Context, sel ast.SelectionSet, v fleet.TestSelectionMode) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNTestSetting2fleetgraphᚋfleetᚐTestSetting(ctx context.Context, sel ast.SelectionSet, v fleet.TestSetting) graphql.Marshaler {
+	return ec._TestSetting(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNTestSetting2ᚕfleetgraphᚋfleetᚐTestSettingᚄ(ctx context.Context, sel ast.SelectionSet, v []fleet.TestSetting) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNTestSetting2fleetgraphᚋfleetᚐTestSetting(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNTestSettingInput2ᚖfleetgraphᚋfleetᚐTestSetting(ctx context.Context, v any) (*fleet.TestSetting, error) {
+	res, err := ec.unmarshalInputTestSettingInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUpdateSiteInput2fleetgraphᚋgraphᚐUpdateSiteInput(ctx context.Context, v any) (UpdateSiteInput, error) {
 	res, err := ec.unmarshalInputUpdateSiteInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -1216,6 +3541,79 @@ func (ec *executionContext) marshalNUpdateSitePayload2ᚖfleetgraphᚋgraphᚐUp
 		return graphql.Null
 	}
 	return ec._UpdateSitePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOAttemptLogsInput2ᚖfleetgraphᚋgraphᚐAttemptLogsInput(ctx context.Context, v any) (*AttemptLogsInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputAttemptLogsInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOBomValidationInput2ᚖfleetgraphᚋgraphᚐBomValidationInput(ctx context.Context, v any) (*BomValidationInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputBomValidationInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOCleanupMode2ᚖfleetgraphᚋfleetᚐCleanupMode(ctx context.Context, v any) (*fleet.CleanupMode, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(fleet.CleanupMode)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOCleanupMode2ᚖfleetgraphᚋfleetᚐCleanupMode(ctx context.Context, sel ast.SelectionSet, v *fleet.CleanupMode) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOMachineValidationInput2ᚖfleetgraphᚋgraphᚐMachineValidationInput(ctx context.Context, v any) (*MachineValidationInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputMachineValidationInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOTestSelectionMode2ᚖfleetgraphᚋfleetᚐTestSelectionMode(ctx context.Context, v any) (*fleet.TestSelectionMode, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(fleet.TestSelectionMode)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTestSelectionMode2ᚖfleetgraphᚋfleetᚐTestSelectionMode(ctx context.Context, sel ast.SelectionSet, v *fleet.TestSelectionMode) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOTestSettingInput2ᚕᚖfleetgraphᚋfleetᚐTestSettingᚄ(ctx context.Context, v any) ([]*fleet.TestSetting, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*fleet.TestSetting, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNTestSettingInput2ᚖfleetgraphᚋfleetᚐTestSetting(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 // endregion ***************************** type.gotpl *****************************

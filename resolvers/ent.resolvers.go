@@ -12,6 +12,7 @@ import (
 	"fleetgraph/fleet"
 	"fleetgraph/graph"
 	"fleetgraph/services/access"
+	"fmt"
 )
 
 func (r *queryResolver) Node(ctx context.Context, id string) (ent.Noder, error) {
@@ -24,6 +25,14 @@ func (r *queryResolver) Node(ctx context.Context, id string) (ent.Noder, error) 
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]ent.Noder, error) {
 	return r.Client.Noders(ctx, ids)
+}
+
+func (r *queryResolver) Allocations(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationOrder, where *ent.AllocationWhereInput) (*ent.AllocationConnection, error) {
+	panic(fmt.Errorf("not implemented: Allocations - allocations"))
+}
+
+func (r *queryResolver) ExpectedMachines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) (*ent.ExpectedMachineConnection, error) {
+	panic(fmt.Errorf("not implemented: ExpectedMachines - expectedMachines"))
 }
 
 func (r *queryResolver) HealthAlerts(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error) {
@@ -53,6 +62,10 @@ func (r *queryResolver) Transitions(ctx context.Context, after *relay.Cursor, fi
 	return r.Client.Transition.Query().Paginate(ctx, after, first, before, last, ent.WithTransitionOrder(orderBy), ent.WithTransitionFilter(where.Filter))
 }
 
+func (r *Resolver) ExpectedMachine() graph.ExpectedMachineResolver {
+	return &expectedMachineResolver{r}
+}
+
 func (r *Resolver) Machine() graph.MachineResolver { return &machineResolver{r} }
 
 func (r *Resolver) Query() graph.QueryResolver { return &queryResolver{r} }
@@ -60,7 +73,8 @@ func (r *Resolver) Query() graph.QueryResolver { return &queryResolver{r} }
 func (r *Resolver) Token() graph.TokenResolver { return &tokenResolver{r} }
 
 type (
-	machineResolver struct{ *Resolver }
-	queryResolver   struct{ *Resolver }
-	tokenResolver   struct{ *Resolver }
+	expectedMachineResolver struct{ *Resolver }
+	machineResolver         struct{ *Resolver }
+	queryResolver           struct{ *Resolver }
+	tokenResolver           struct{ *Resolver }
 )

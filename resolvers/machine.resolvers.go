@@ -12,6 +12,7 @@ import (
 	"fleetgraph/fleet"
 	"fleetgraph/graph"
 	"fleetgraph/services/lifecycle"
+	"fmt"
 )
 
 func (r *machineResolver) Inventory(ctx context.Context, obj *ent.Machine) (*fleet.Inventory, error) {
@@ -40,6 +41,18 @@ func (r *machineResolver) SkuComparison(ctx context.Context, obj *ent.Machine) (
 	return r.Bom.Compare(ctx, obj, row)
 }
 
+func (r *machineResolver) Allocatable(ctx context.Context, obj *ent.Machine) (bool, error) {
+	panic(fmt.Errorf("not implemented: Allocatable - allocatable"))
+}
+
+func (r *machineResolver) AllocationBlockers(ctx context.Context, obj *ent.Machine) ([]*graph.AllocationBlocker, error) {
+	panic(fmt.Errorf("not implemented: AllocationBlockers - allocationBlockers"))
+}
+
+func (r *machineResolver) Work(ctx context.Context, obj *ent.Machine) ([]graph.Work, error) {
+	panic(fmt.Errorf("not implemented: Work - work"))
+}
+
 func (r *mutationResolver) ReportInventory(ctx context.Context, input graph.ReportInventoryInput) (*graph.ReportInventoryPayload, error) {
 	name, err := given("name", input.Name)
 	if err != nil {
@@ -58,6 +71,26 @@ func (r *mutationResolver) ReportInventory(ctx context.Context, input graph.Repo
 	}
 	row, err := r.machine(ctx, reported.MachineID)
 	return &graph.ReportInventoryPayload{Machine: row, Created: reported.Created}, err
+}
+
+func (r *mutationResolver) AllocateMachine(ctx context.Context, input graph.AllocateMachineInput) (*graph.AllocateMachinePayload, error) {
+	panic(fmt.Errorf("not implemented: AllocateMachine - allocateMachine"))
+}
+
+func (r *mutationResolver) ReleaseMachine(ctx context.Context, input graph.ReleaseMachineInput) (*graph.ReleaseMachinePayload, error) {
+	panic(fmt.Errorf("not implemented: ReleaseMachine - releaseMachine"))
+}
+
+func (r *mutationResolver) DeleteMachine(ctx context.Context, input graph.DeleteMachineInput) (*graph.DeleteMachinePayload, error) {
+	panic(fmt.Errorf("not implemented: DeleteMachine - deleteMachine"))
+}
+
+func (r *mutationResolver) RaiseHealthAlert(ctx context.Context, input graph.RaiseHealthAlertInput) (*graph.RaiseHealthAlertPayload, error) {
+	panic(fmt.Errorf("not implemented: RaiseHealthAlert - raiseHealthAlert"))
+}
+
+func (r *mutationResolver) ClearHealthAlert(ctx context.Context, input graph.ClearHealthAlertInput) (*graph.ClearHealthAlertPayload, error) {
+	panic(fmt.Errorf("not implemented: ClearHealthAlert - clearHealthAlert"))
 }
 
 func (r *queryResolver) Machine(ctx context.Context, site string, name *string, serialNumber *string, bmcMacAddress *string) (*ent.Machine, error) {

@@ -62,7 +62,7 @@ func Resolved(field string, columns ...string) Needs {
 	return Needs{Fields: []Need{{Field: field, Columns: columns}}}
 }
 
-// With adds unique edges that the field reads; they are loaded whole, so that the
+// With adds edges that the field reads; they are loaded whole, so that the
 // resolver finds them in the object's Edges.
 func (n Needs) With(edges ...string) Needs {
 	last := n.Fields[len(n.Fields)-1]

@@ -8,6 +8,42 @@ import (
 	"fmt"
 )
 
+// The AllocationFunc type is an adapter to allow the use of ordinary
+// function as Allocation mutator.
+type AllocationFunc func(context.Context, *ent.AllocationMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AllocationFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AllocationMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AllocationMutation", m)
+}
+
+// The AllocationMembershipFunc type is an adapter to allow the use of ordinary
+// function as AllocationMembership mutator.
+type AllocationMembershipFunc func(context.Context, *ent.AllocationMembershipMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AllocationMembershipFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AllocationMembershipMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AllocationMembershipMutation", m)
+}
+
+// The ExpectedMachineFunc type is an adapter to allow the use of ordinary
+// function as ExpectedMachine mutator.
+type ExpectedMachineFunc func(context.Context, *ent.ExpectedMachineMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ExpectedMachineFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ExpectedMachineMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ExpectedMachineMutation", m)
+}
+
 // The HealthAlertFunc type is an adapter to allow the use of ordinary
 // function as HealthAlert mutator.
 type HealthAlertFunc func(context.Context, *ent.HealthAlertMutation) (ent.Value, error)
@@ -42,6 +78,18 @@ func (f MachineFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.MachineMutation", m)
+}
+
+// The MachineClaimFunc type is an adapter to allow the use of ordinary
+// function as MachineClaim mutator.
+type MachineClaimFunc func(context.Context, *ent.MachineClaimMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f MachineClaimFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.MachineClaimMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.MachineClaimMutation", m)
 }
 
 // The SiteFunc type is an adapter to allow the use of ordinary
@@ -90,6 +138,18 @@ func (f TransitionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TransitionMutation", m)
+}
+
+// The WorkItemFunc type is an adapter to allow the use of ordinary
+// function as WorkItem mutator.
+type WorkItemFunc func(context.Context, *ent.WorkItemMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f WorkItemFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.WorkItemMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.WorkItemMutation", m)
 }
 
 // Condition is a hook condition function.

@@ -7,14 +7,19 @@ import (
 	"fmt"
 
 	"fleetgraph/ent"
+	"fleetgraph/ent/allocation"
+	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 
 	"entgo.io/ent/dialect/sql"
 )
@@ -73,6 +78,87 @@ func (f TraverseFunc) Traverse(ctx context.Context, q ent.Query) error {
 		return err
 	}
 	return f(ctx, query)
+}
+
+// The AllocationFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AllocationFunc func(context.Context, *ent.AllocationQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f AllocationFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.AllocationQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.AllocationQuery", q)
+}
+
+// The TraverseAllocation type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAllocation func(context.Context, *ent.AllocationQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAllocation) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAllocation) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.AllocationQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.AllocationQuery", q)
+}
+
+// The AllocationMembershipFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AllocationMembershipFunc func(context.Context, *ent.AllocationMembershipQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f AllocationMembershipFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.AllocationMembershipQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.AllocationMembershipQuery", q)
+}
+
+// The TraverseAllocationMembership type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAllocationMembership func(context.Context, *ent.AllocationMembershipQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAllocationMembership) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAllocationMembership) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.AllocationMembershipQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.AllocationMembershipQuery", q)
+}
+
+// The ExpectedMachineFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ExpectedMachineFunc func(context.Context, *ent.ExpectedMachineQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ExpectedMachineFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ExpectedMachineQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ExpectedMachineQuery", q)
+}
+
+// The TraverseExpectedMachine type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseExpectedMachine func(context.Context, *ent.ExpectedMachineQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseExpectedMachine) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseExpectedMachine) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ExpectedMachineQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ExpectedMachineQuery", q)
 }
 
 // The HealthAlertFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -154,6 +240,33 @@ func (f TraverseMachine) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.MachineQuery", q)
+}
+
+// The MachineClaimFunc type is an adapter to allow the use of ordinary function as a Querier.
+type MachineClaimFunc func(context.Context, *ent.MachineClaimQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f MachineClaimFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.MachineClaimQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.MachineClaimQuery", q)
+}
+
+// The TraverseMachineClaim type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseMachineClaim func(context.Context, *ent.MachineClaimQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseMachineClaim) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseMachineClaim) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.MachineClaimQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.MachineClaimQuery", q)
 }
 
 // The SiteFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -264,15 +377,50 @@ func (f TraverseTransition) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.TransitionQuery", q)
 }
 
+// The WorkItemFunc type is an adapter to allow the use of ordinary function as a Querier.
+type WorkItemFunc func(context.Context, *ent.WorkItemQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f WorkItemFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.WorkItemQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.WorkItemQuery", q)
+}
+
+// The TraverseWorkItem type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseWorkItem func(context.Context, *ent.WorkItemQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseWorkItem) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseWorkItem) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.WorkItemQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.WorkItemQuery", q)
+}
+
 // NewQuery returns the generic Query interface for the given typed query.
 func NewQuery(q ent.Query) (Query, error) {
 	switch q := q.(type) {
+	case *ent.AllocationQuery:
+		return &query[*ent.AllocationQuery, predicate.Allocation, allocation.OrderOption]{typ: ent.TypeAllocation, tq: q}, nil
+	case *ent.AllocationMembershipQuery:
+		return &query[*ent.AllocationMembershipQuery, predicate.AllocationMembership, allocationmembership.OrderOption]{typ: ent.TypeAllocationMembership, tq: q}, nil
+	case *ent.ExpectedMachineQuery:
+		return &query[*ent.ExpectedMachineQuery, predicate.ExpectedMachine, expectedmachine.OrderOption]{typ: ent.TypeExpectedMachine, tq: q}, nil
 	case *ent.HealthAlertQuery:
 		return &query[*ent.HealthAlertQuery, predicate.HealthAlert, healthalert.OrderOption]{typ: ent.TypeHealthAlert, tq: q}, nil
 	case *ent.IdempotencyRecordQuery:
 		return &query[*ent.IdempotencyRecordQuery, predicate.IdempotencyRecord, idempotencyrecord.OrderOption]{typ: ent.TypeIdempotencyRecord, tq: q}, nil
 	case *ent.MachineQuery:
 		return &query[*ent.MachineQuery, predicate.Machine, machine.OrderOption]{typ: ent.TypeMachine, tq: q}, nil
+	case *ent.MachineClaimQuery:
+		return &query[*ent.MachineClaimQuery, predicate.MachineClaim, machineclaim.OrderOption]{typ: ent.TypeMachineClaim, tq: q}, nil
 	case *ent.SiteQuery:
 		return &query[*ent.SiteQuery, predicate.Site, site.OrderOption]{typ: ent.TypeSite, tq: q}, nil
 	case *ent.SkuQuery:
@@ -281,6 +429,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.TokenQuery, predicate.Token, token.OrderOption]{typ: ent.TypeToken, tq: q}, nil
 	case *ent.TransitionQuery:
 		return &query[*ent.TransitionQuery, predicate.Transition, transition.OrderOption]{typ: ent.TypeTransition, tq: q}, nil
+	case *ent.WorkItemQuery:
+		return &query[*ent.WorkItemQuery, predicate.WorkItem, workitem.OrderOption]{typ: ent.TypeWorkItem, tq: q}, nil
 	default:
 		return nil, fmt.Errorf("unknown query type %T", q)
 	}

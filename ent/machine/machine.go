@@ -55,6 +55,16 @@ const (
 	FieldLastVerifiedAt = "last_verified_at"
 	// FieldLastVerificationMatch holds the string denoting the last_verification_match field in the database.
 	FieldLastVerificationMatch = "last_verification_match"
+	// FieldRunContext holds the string denoting the run_context field in the database.
+	FieldRunContext = "run_context"
+	// FieldVerifyRequestedAt holds the string denoting the verify_requested_at field in the database.
+	FieldVerifyRequestedAt = "verify_requested_at"
+	// FieldLastMatchAttemptAt holds the string denoting the last_match_attempt_at field in the database.
+	FieldLastMatchAttemptAt = "last_match_attempt_at"
+	// FieldLastGenerateAttemptAt holds the string denoting the last_generate_attempt_at field in the database.
+	FieldLastGenerateAttemptAt = "last_generate_attempt_at"
+	// FieldAttendAt holds the string denoting the attend_at field in the database.
+	FieldAttendAt = "attend_at"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
 	FieldUpdatedAt = "updated_at"
 	// EdgeSite holds the string denoting the site edge name in mutations.
@@ -65,6 +75,14 @@ const (
 	EdgeHealthAlerts = "health_alerts"
 	// EdgeTransitions holds the string denoting the transitions edge name in mutations.
 	EdgeTransitions = "transitions"
+	// EdgeExpectedMachine holds the string denoting the expected_machine edge name in mutations.
+	EdgeExpectedMachine = "expected_machine"
+	// EdgeMemberships holds the string denoting the memberships edge name in mutations.
+	EdgeMemberships = "memberships"
+	// EdgeClaim holds the string denoting the claim edge name in mutations.
+	EdgeClaim = "claim"
+	// EdgeWorkItems holds the string denoting the work_items edge name in mutations.
+	EdgeWorkItems = "work_items"
 	// Table holds the table name of the machine in the database.
 	Table = "machines"
 	// SiteTable is the table that holds the site relation/edge.
@@ -95,6 +113,34 @@ const (
 	TransitionsInverseTable = "transitions"
 	// TransitionsColumn is the table column denoting the transitions relation/edge.
 	TransitionsColumn = "machine_id"
+	// ExpectedMachineTable is the table that holds the expected_machine relation/edge.
+	ExpectedMachineTable = "expected_machines"
+	// ExpectedMachineInverseTable is the table name for the ExpectedMachine entity.
+	// It exists in this package in order to avoid circular dependency with the "expectedmachine" package.
+	ExpectedMachineInverseTable = "expected_machines"
+	// ExpectedMachineColumn is the table column denoting the expected_machine relation/edge.
+	ExpectedMachineColumn = "machine_id"
+	// MembershipsTable is the table that holds the memberships relation/edge.
+	MembershipsTable = "allocation_memberships"
+	// MembershipsInverseTable is the table name for the AllocationMembership entity.
+	// It exists in this package in order to avoid circular dependency with the "allocationmembership" package.
+	MembershipsInverseTable = "allocation_memberships"
+	// MembershipsColumn is the table column denoting the memberships relation/edge.
+	MembershipsColumn = "machine_id"
+	// ClaimTable is the table that holds the claim relation/edge.
+	ClaimTable = "machine_claims"
+	// ClaimInverseTable is the table name for the MachineClaim entity.
+	// It exists in this package in order to avoid circular dependency with the "machineclaim" package.
+	ClaimInverseTable = "machine_claims"
+	// ClaimColumn is the table column denoting the claim relation/edge.
+	ClaimColumn = "machine_id"
+	// WorkItemsTable is the table that holds the work_items relation/edge.
+	WorkItemsTable = "work_items"
+	// WorkItemsInverseTable is the table name for the WorkItem entity.
+	// It exists in this package in order to avoid circular dependency with the "workitem" package.
+	WorkItemsInverseTable = "work_items"
+	// WorkItemsColumn is the table column denoting the work_items relation/edge.
+	WorkItemsColumn = "machine_id"
 )
 
 // Columns holds all SQL columns for machine fields.
@@ -119,6 +165,11 @@ var Columns = []string{
 	FieldInventoryReportedAt,
 	FieldLastVerifiedAt,
 	FieldLastVerificationMatch,
+	FieldRunContext,
+	FieldVerifyRequestedAt,
+	FieldLastMatchAttemptAt,
+	FieldLastGenerateAttemptAt,
+	FieldAttendAt,
 	FieldUpdatedAt,
 }
 
@@ -186,6 +237,16 @@ func SubStateValidator(ss fleet.MachineSubState) error {
 		return nil
 	default:
 		return fmt.Errorf("machine: invalid enum value for sub_state field: %q", ss)
+	}
+}
+
+// RunContextValidator is a validator for the "run_context" field enum values. It is called by the builders before save.
+func RunContextValidator(rc fleet.RunContext) error {
+	switch rc {
+	case "DISCOVERY", "CLEANUP":
+		return nil
+	default:
+		return fmt.Errorf("machine: invalid enum value for run_context field: %q", rc)
 	}
 }
 
@@ -282,6 +343,31 @@ func ByLastVerificationMatch(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastVerificationMatch, opts...).ToFunc()
 }
 
+// ByRunContext orders the results by the run_context field.
+func ByRunContext(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRunContext, opts...).ToFunc()
+}
+
+// ByVerifyRequestedAt orders the results by the verify_requested_at field.
+func ByVerifyRequestedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldVerifyRequestedAt, opts...).ToFunc()
+}
+
+// ByLastMatchAttemptAt orders the results by the last_match_attempt_at field.
+func ByLastMatchAttemptAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLastMatchAttemptAt, opts...).ToFunc()
+}
+
+// ByLastGenerateAttemptAt orders the results by the last_generate_attempt_at field.
+func ByLastGenerateAttemptAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLastGenerateAttemptAt, opts...).ToFunc()
+}
+
+// ByAttendAt orders the results by the attend_at field.
+func ByAttendAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAttendAt, opts...).ToFunc()
+}
+
 // ByUpdatedAt orders the results by the updated_at field.
 func ByUpdatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUpdatedAt, opts...).ToFunc()
@@ -328,6 +414,48 @@ func ByTransitions(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newTransitionsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByExpectedMachineField orders the results by expected_machine field.
+func ByExpectedMachineField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newExpectedMachineStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByMembershipsCount orders the results by memberships count.
+func ByMembershipsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newMembershipsStep(), opts...)
+	}
+}
+
+// ByMemberships orders the results by memberships terms.
+func ByMemberships(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newMembershipsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByClaimField orders the results by claim field.
+func ByClaimField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newClaimStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByWorkItemsCount orders the results by work_items count.
+func ByWorkItemsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newWorkItemsStep(), opts...)
+	}
+}
+
+// ByWorkItems orders the results by work_items terms.
+func ByWorkItems(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newWorkItemsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newSiteStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -356,6 +484,34 @@ func newTransitionsStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.O2M, false, TransitionsTable, TransitionsColumn),
 	)
 }
+func newExpectedMachineStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ExpectedMachineInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2O, false, ExpectedMachineTable, ExpectedMachineColumn),
+	)
+}
+func newMembershipsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(MembershipsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, MembershipsTable, MembershipsColumn),
+	)
+}
+func newClaimStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ClaimInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2O, false, ClaimTable, ClaimColumn),
+	)
+}
+func newWorkItemsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(WorkItemsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, WorkItemsTable, WorkItemsColumn),
+	)
+}
 
 var (
 	// fleet.MachineKind must implement graphql.Marshaler.
@@ -376,4 +532,11 @@ var (
 	_ graphql.Marshaler = (*fleet.MachineSubState)(nil)
 	// fleet.MachineSubState must implement graphql.Unmarshaler.
 	_ graphql.Unmarshaler = (*fleet.MachineSubState)(nil)
+)
+
+var (
+	// fleet.RunContext must implement graphql.Marshaler.
+	_ graphql.Marshaler = (*fleet.RunContext)(nil)
+	// fleet.RunContext must implement graphql.Unmarshaler.
+	_ graphql.Unmarshaler = (*fleet.RunContext)(nil)
 )

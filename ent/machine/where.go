@@ -136,6 +136,26 @@ func LastVerificationMatch(v bool) predicate.Machine {
 	return predicate.Machine(sql.FieldEQ(FieldLastVerificationMatch, v))
 }
 
+// VerifyRequestedAt applies equality check predicate on the "verify_requested_at" field. It's identical to VerifyRequestedAtEQ.
+func VerifyRequestedAt(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldVerifyRequestedAt, v))
+}
+
+// LastMatchAttemptAt applies equality check predicate on the "last_match_attempt_at" field. It's identical to LastMatchAttemptAtEQ.
+func LastMatchAttemptAt(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldLastMatchAttemptAt, v))
+}
+
+// LastGenerateAttemptAt applies equality check predicate on the "last_generate_attempt_at" field. It's identical to LastGenerateAttemptAtEQ.
+func LastGenerateAttemptAt(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldLastGenerateAttemptAt, v))
+}
+
+// AttendAt applies equality check predicate on the "attend_at" field. It's identical to AttendAtEQ.
+func AttendAt(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldAttendAt, v))
+}
+
 // UpdatedAt applies equality check predicate on the "updated_at" field. It's identical to UpdatedAtEQ.
 func UpdatedAt(v time.Time) predicate.Machine {
 	return predicate.Machine(sql.FieldEQ(FieldUpdatedAt, v))
@@ -1066,6 +1086,246 @@ func LastVerificationMatchNotNil() predicate.Machine {
 	return predicate.Machine(sql.FieldNotNull(FieldLastVerificationMatch))
 }
 
+// RunContextEQ applies the EQ predicate on the "run_context" field.
+func RunContextEQ(v fleet.RunContext) predicate.Machine {
+	vc := v
+	return predicate.Machine(sql.FieldEQ(FieldRunContext, vc))
+}
+
+// RunContextNEQ applies the NEQ predicate on the "run_context" field.
+func RunContextNEQ(v fleet.RunContext) predicate.Machine {
+	vc := v
+	return predicate.Machine(sql.FieldNEQ(FieldRunContext, vc))
+}
+
+// RunContextIn applies the In predicate on the "run_context" field.
+func RunContextIn(vs ...fleet.RunContext) predicate.Machine {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Machine(sql.FieldIn(FieldRunContext, v...))
+}
+
+// RunContextNotIn applies the NotIn predicate on the "run_context" field.
+func RunContextNotIn(vs ...fleet.RunContext) predicate.Machine {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.Machine(sql.FieldNotIn(FieldRunContext, v...))
+}
+
+// RunContextIsNil applies the IsNil predicate on the "run_context" field.
+func RunContextIsNil() predicate.Machine {
+	return predicate.Machine(sql.FieldIsNull(FieldRunContext))
+}
+
+// RunContextNotNil applies the NotNil predicate on the "run_context" field.
+func RunContextNotNil() predicate.Machine {
+	return predicate.Machine(sql.FieldNotNull(FieldRunContext))
+}
+
+// VerifyRequestedAtEQ applies the EQ predicate on the "verify_requested_at" field.
+func VerifyRequestedAtEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldVerifyRequestedAt, v))
+}
+
+// VerifyRequestedAtNEQ applies the NEQ predicate on the "verify_requested_at" field.
+func VerifyRequestedAtNEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNEQ(FieldVerifyRequestedAt, v))
+}
+
+// VerifyRequestedAtIn applies the In predicate on the "verify_requested_at" field.
+func VerifyRequestedAtIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldIn(FieldVerifyRequestedAt, vs...))
+}
+
+// VerifyRequestedAtNotIn applies the NotIn predicate on the "verify_requested_at" field.
+func VerifyRequestedAtNotIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNotIn(FieldVerifyRequestedAt, vs...))
+}
+
+// VerifyRequestedAtGT applies the GT predicate on the "verify_requested_at" field.
+func VerifyRequestedAtGT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGT(FieldVerifyRequestedAt, v))
+}
+
+// VerifyRequestedAtGTE applies the GTE predicate on the "verify_requested_at" field.
+func VerifyRequestedAtGTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGTE(FieldVerifyRequestedAt, v))
+}
+
+// VerifyRequestedAtLT applies the LT predicate on the "verify_requested_at" field.
+func VerifyRequestedAtLT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLT(FieldVerifyRequestedAt, v))
+}
+
+// VerifyRequestedAtLTE applies the LTE predicate on the "verify_requested_at" field.
+func VerifyRequestedAtLTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLTE(FieldVerifyRequestedAt, v))
+}
+
+// VerifyRequestedAtIsNil applies the IsNil predicate on the "verify_requested_at" field.
+func VerifyRequestedAtIsNil() predicate.Machine {
+	return predicate.Machine(sql.FieldIsNull(FieldVerifyRequestedAt))
+}
+
+// VerifyRequestedAtNotNil applies the NotNil predicate on the "verify_requested_at" field.
+func VerifyRequestedAtNotNil() predicate.Machine {
+	return predicate.Machine(sql.FieldNotNull(FieldVerifyRequestedAt))
+}
+
+// LastMatchAttemptAtEQ applies the EQ predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldLastMatchAttemptAt, v))
+}
+
+// LastMatchAttemptAtNEQ applies the NEQ predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtNEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNEQ(FieldLastMatchAttemptAt, v))
+}
+
+// LastMatchAttemptAtIn applies the In predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldIn(FieldLastMatchAttemptAt, vs...))
+}
+
+// LastMatchAttemptAtNotIn applies the NotIn predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtNotIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNotIn(FieldLastMatchAttemptAt, vs...))
+}
+
+// LastMatchAttemptAtGT applies the GT predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtGT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGT(FieldLastMatchAttemptAt, v))
+}
+
+// LastMatchAttemptAtGTE applies the GTE predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtGTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGTE(FieldLastMatchAttemptAt, v))
+}
+
+// LastMatchAttemptAtLT applies the LT predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtLT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLT(FieldLastMatchAttemptAt, v))
+}
+
+// LastMatchAttemptAtLTE applies the LTE predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtLTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLTE(FieldLastMatchAttemptAt, v))
+}
+
+// LastMatchAttemptAtIsNil applies the IsNil predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtIsNil() predicate.Machine {
+	return predicate.Machine(sql.FieldIsNull(FieldLastMatchAttemptAt))
+}
+
+// LastMatchAttemptAtNotNil applies the NotNil predicate on the "last_match_attempt_at" field.
+func LastMatchAttemptAtNotNil() predicate.Machine {
+	return predicate.Machine(sql.FieldNotNull(FieldLastMatchAttemptAt))
+}
+
+// LastGenerateAttemptAtEQ applies the EQ predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldLastGenerateAttemptAt, v))
+}
+
+// LastGenerateAttemptAtNEQ applies the NEQ predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtNEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNEQ(FieldLastGenerateAttemptAt, v))
+}
+
+// LastGenerateAttemptAtIn applies the In predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldIn(FieldLastGenerateAttemptAt, vs...))
+}
+
+// LastGenerateAttemptAtNotIn applies the NotIn predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtNotIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNotIn(FieldLastGenerateAttemptAt, vs...))
+}
+
+// LastGenerateAttemptAtGT applies the GT predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtGT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGT(FieldLastGenerateAttemptAt, v))
+}
+
+// LastGenerateAttemptAtGTE applies the GTE predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtGTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGTE(FieldLastGenerateAttemptAt, v))
+}
+
+// LastGenerateAttemptAtLT applies the LT predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtLT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLT(FieldLastGenerateAttemptAt, v))
+}
+
+// LastGenerateAttemptAtLTE applies the LTE predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtLTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLTE(FieldLastGenerateAttemptAt, v))
+}
+
+// LastGenerateAttemptAtIsNil applies the IsNil predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtIsNil() predicate.Machine {
+	return predicate.Machine(sql.FieldIsNull(FieldLastGenerateAttemptAt))
+}
+
+// LastGenerateAttemptAtNotNil applies the NotNil predicate on the "last_generate_attempt_at" field.
+func LastGenerateAttemptAtNotNil() predicate.Machine {
+	return predicate.Machine(sql.FieldNotNull(FieldLastGenerateAttemptAt))
+}
+
+// AttendAtEQ applies the EQ predicate on the "attend_at" field.
+func AttendAtEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldAttendAt, v))
+}
+
+// AttendAtNEQ applies the NEQ predicate on the "attend_at" field.
+func AttendAtNEQ(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNEQ(FieldAttendAt, v))
+}
+
+// AttendAtIn applies the In predicate on the "attend_at" field.
+func AttendAtIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldIn(FieldAttendAt, vs...))
+}
+
+// AttendAtNotIn applies the NotIn predicate on the "attend_at" field.
+func AttendAtNotIn(vs ...time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldNotIn(FieldAttendAt, vs...))
+}
+
+// AttendAtGT applies the GT predicate on the "attend_at" field.
+func AttendAtGT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGT(FieldAttendAt, v))
+}
+
+// AttendAtGTE applies the GTE predicate on the "attend_at" field.
+func AttendAtGTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldGTE(FieldAttendAt, v))
+}
+
+// AttendAtLT applies the LT predicate on the "attend_at" field.
+func AttendAtLT(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLT(FieldAttendAt, v))
+}
+
+// AttendAtLTE applies the LTE predicate on the "attend_at" field.
+func AttendAtLTE(v time.Time) predicate.Machine {
+	return predicate.Machine(sql.FieldLTE(FieldAttendAt, v))
+}
+
+// AttendAtIsNil applies the IsNil predicate on the "attend_at" field.
+func AttendAtIsNil() predicate.Machine {
+	return predicate.Machine(sql.FieldIsNull(FieldAttendAt))
+}
+
+// AttendAtNotNil applies the NotNil predicate on the "attend_at" field.
+func AttendAtNotNil() predicate.Machine {
+	return predicate.Machine(sql.FieldNotNull(FieldAttendAt))
+}
+
 // UpdatedAtEQ applies the EQ predicate on the "updated_at" field.
 func UpdatedAtEQ(v time.Time) predicate.Machine {
 	return predicate.Machine(sql.FieldEQ(FieldUpdatedAt, v))
@@ -1190,6 +1450,98 @@ func HasTransitions() predicate.Machine {
 func HasTransitionsWith(preds ...predicate.Transition) predicate.Machine {
 	return predicate.Machine(func(s *sql.Selector) {
 		step := newTransitionsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasExpectedMachine applies the HasEdge predicate on the "expected_machine" edge.
+func HasExpectedMachine() predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, ExpectedMachineTable, ExpectedMachineColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasExpectedMachineWith applies the HasEdge predicate on the "expected_machine" edge with a given conditions (other predicates).
+func HasExpectedMachineWith(preds ...predicate.ExpectedMachine) predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := newExpectedMachineStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasMemberships applies the HasEdge predicate on the "memberships" edge.
+func HasMemberships() predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, MembershipsTable, MembershipsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasMembershipsWith applies the HasEdge predicate on the "memberships" edge with a given conditions (other predicates).
+func HasMembershipsWith(preds ...predicate.AllocationMembership) predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := newMembershipsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasClaim applies the HasEdge predicate on the "claim" edge.
+func HasClaim() predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, ClaimTable, ClaimColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasClaimWith applies the HasEdge predicate on the "claim" edge with a given conditions (other predicates).
+func HasClaimWith(preds ...predicate.MachineClaim) predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := newClaimStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasWorkItems applies the HasEdge predicate on the "work_items" edge.
+func HasWorkItems() predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, WorkItemsTable, WorkItemsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasWorkItemsWith applies the HasEdge predicate on the "work_items" edge with a given conditions (other predicates).
+func HasWorkItemsWith(preds ...predicate.WorkItem) predicate.Machine {
+	return predicate.Machine(func(s *sql.Selector) {
+		step := newWorkItemsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

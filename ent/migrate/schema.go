@@ -3,11 +3,199 @@
 package migrate
 
 import (
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/dialect/sql/schema"
 	"entgo.io/ent/schema/field"
 )
 
 var (
+	// AllocationsColumns holds the columns for the "allocations" table.
+	AllocationsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 128},
+		{Name: "site_id", Type: field.TypeString, Size: 64},
+	}
+	// AllocationsTable holds the schema information for the "allocations" table.
+	AllocationsTable = &schema.Table{
+		Name:       "allocations",
+		Columns:    AllocationsColumns,
+		PrimaryKey: []*schema.Column{AllocationsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "allocations_sites_allocations",
+				Columns:    []*schema.Column{AllocationsColumns[3]},
+				RefColumns: []*schema.Column{SitesColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "allocations_site_id_name_key",
+				Unique:  true,
+				Columns: []*schema.Column{AllocationsColumns[3], AllocationsColumns[2]},
+			},
+			{
+				Name:    "allocations_name_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{AllocationsColumns[2], AllocationsColumns[0]},
+			},
+			{
+				Name:    "allocations_created_at_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{AllocationsColumns[1], AllocationsColumns[0]},
+			},
+		},
+	}
+	// AllocationMembershipsColumns holds the columns for the "allocation_memberships" table.
+	AllocationMembershipsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "site_id", Type: field.TypeString},
+		{Name: "machine_name", Type: field.TypeString},
+		{Name: "allocated_at", Type: field.TypeTime},
+		{Name: "released_at", Type: field.TypeTime, Nullable: true},
+		{Name: "allocation_id", Type: field.TypeString, Size: 64},
+		{Name: "machine_id", Type: field.TypeString, Nullable: true, Size: 64},
+	}
+	// AllocationMembershipsTable holds the schema information for the "allocation_memberships" table.
+	AllocationMembershipsTable = &schema.Table{
+		Name:       "allocation_memberships",
+		Columns:    AllocationMembershipsColumns,
+		PrimaryKey: []*schema.Column{AllocationMembershipsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "allocation_memberships_allocations_memberships",
+				Columns:    []*schema.Column{AllocationMembershipsColumns[5]},
+				RefColumns: []*schema.Column{AllocationsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "allocation_memberships_machines_memberships",
+				Columns:    []*schema.Column{AllocationMembershipsColumns[6]},
+				RefColumns: []*schema.Column{MachinesColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "allocation_memberships_machine_id_current_key",
+				Unique:  true,
+				Columns: []*schema.Column{AllocationMembershipsColumns[6]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(released_at IS NULL)",
+				},
+			},
+			{
+				Name:    "allocation_memberships_machine_id_allocated_at_order",
+				Unique:  false,
+				Columns: []*schema.Column{AllocationMembershipsColumns[6], AllocationMembershipsColumns[3], AllocationMembershipsColumns[0]},
+			},
+			{
+				Name:    "allocation_memberships_allocation_id_allocated_at_order",
+				Unique:  false,
+				Columns: []*schema.Column{AllocationMembershipsColumns[5], AllocationMembershipsColumns[3], AllocationMembershipsColumns[0]},
+			},
+			{
+				Name:    "allocation_memberships_allocated_at_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{AllocationMembershipsColumns[3], AllocationMembershipsColumns[0]},
+			},
+		},
+	}
+	// ExpectedMachinesColumns holds the columns for the "expected_machines" table.
+	ExpectedMachinesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "bmc_mac_address", Type: field.TypeString, Size: 17},
+		{Name: "bmc_credentials", Type: field.TypeBytes, Nullable: true},
+		{Name: "chassis_serial_number", Type: field.TypeString, Default: ""},
+		{Name: "fallback_dpu_serial_numbers", Type: field.TypeJSON},
+		{Name: "name", Type: field.TypeString, Size: 128, Default: ""},
+		{Name: "description", Type: field.TypeString, Default: ""},
+		{Name: "labels", Type: field.TypeJSON},
+		{Name: "sku_name", Type: field.TypeString, Nullable: true, Size: 256},
+		{Name: "host_nics", Type: field.TypeJSON},
+		{Name: "rack_name", Type: field.TypeString, Nullable: true, Size: 128},
+		{Name: "default_pause_ingestion_and_poweron", Type: field.TypeBool, Nullable: true},
+		{Name: "dpf_enabled", Type: field.TypeBool, Nullable: true},
+		{Name: "bmc_ip_address", Type: field.TypeString, Nullable: true, Size: 45},
+		{Name: "bmc_retain_credentials", Type: field.TypeBool, Nullable: true},
+		{Name: "dpu_mode", Type: field.TypeEnum, Nullable: true, Enums: []string{"DPU_MODE", "NIC_MODE", "NO_DPU"}},
+		{Name: "host_lifecycle_profile", Type: field.TypeJSON, Nullable: true},
+		{Name: "revision", Type: field.TypeInt, Default: 1},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "machine_id", Type: field.TypeString, Unique: true, Nullable: true, Size: 64},
+		{Name: "site_id", Type: field.TypeString, Size: 64},
+		{Name: "sku_id", Type: field.TypeString, Nullable: true, Size: 64},
+	}
+	// ExpectedMachinesTable holds the schema information for the "expected_machines" table.
+	ExpectedMachinesTable = &schema.Table{
+		Name:       "expected_machines",
+		Columns:    ExpectedMachinesColumns,
+		PrimaryKey: []*schema.Column{ExpectedMachinesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "expected_machines_machines_expected_machine",
+				Columns:    []*schema.Column{ExpectedMachinesColumns[20]},
+				RefColumns: []*schema.Column{MachinesColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "expected_machines_sites_expected_machines",
+				Columns:    []*schema.Column{ExpectedMachinesColumns[21]},
+				RefColumns: []*schema.Column{SitesColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "expected_machines_skus_expected_machines",
+				Columns:    []*schema.Column{ExpectedMachinesColumns[22]},
+				RefColumns: []*schema.Column{SkusColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "expected_machines_site_id_bmc_mac_address_key",
+				Unique:  true,
+				Columns: []*schema.Column{ExpectedMachinesColumns[21], ExpectedMachinesColumns[2]},
+			},
+			{
+				Name:    "expected_machines_site_id_sku_name_lookup",
+				Unique:  false,
+				Columns: []*schema.Column{ExpectedMachinesColumns[21], ExpectedMachinesColumns[9]},
+			},
+			{
+				Name:    "expected_machines_site_id_created_at_order",
+				Unique:  false,
+				Columns: []*schema.Column{ExpectedMachinesColumns[21], ExpectedMachinesColumns[1], ExpectedMachinesColumns[0]},
+			},
+			{
+				Name:    "expected_machines_sku_id_filter",
+				Unique:  false,
+				Columns: []*schema.Column{ExpectedMachinesColumns[22]},
+			},
+			{
+				Name:    "expected_machines_bmc_mac_address_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{ExpectedMachinesColumns[2], ExpectedMachinesColumns[0]},
+			},
+			{
+				Name:    "expected_machines_created_at_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{ExpectedMachinesColumns[1], ExpectedMachinesColumns[0]},
+			},
+			{
+				Name:    "expected_machines_updated_at_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{ExpectedMachinesColumns[19], ExpectedMachinesColumns[0]},
+			},
+			{
+				Name:    "expected_machines_chassis_serial_number_filter",
+				Unique:  false,
+				Columns: []*schema.Column{ExpectedMachinesColumns[4]},
+			},
+		},
+	}
 	// HealthAlertsColumns holds the columns for the "health_alerts" table.
 	HealthAlertsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
@@ -111,6 +299,11 @@ var (
 		{Name: "inventory_reported_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_verified_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_verification_match", Type: field.TypeBool, Nullable: true},
+		{Name: "run_context", Type: field.TypeEnum, Nullable: true, Enums: []string{"DISCOVERY", "CLEANUP"}},
+		{Name: "verify_requested_at", Type: field.TypeTime, Nullable: true},
+		{Name: "last_match_attempt_at", Type: field.TypeTime, Nullable: true},
+		{Name: "last_generate_attempt_at", Type: field.TypeTime, Nullable: true},
+		{Name: "attend_at", Type: field.TypeTime, Nullable: true},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "site_id", Type: field.TypeString, Size: 64},
 		{Name: "sku_id", Type: field.TypeString, Nullable: true, Size: 64},
@@ -123,13 +316,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "machines_sites_machines",
-				Columns:    []*schema.Column{MachinesColumns[19]},
+				Columns:    []*schema.Column{MachinesColumns[24]},
 				RefColumns: []*schema.Column{SitesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "machines_skus_machines",
-				Columns:    []*schema.Column{MachinesColumns[20]},
+				Columns:    []*schema.Column{MachinesColumns[25]},
 				RefColumns: []*schema.Column{SkusColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
@@ -138,32 +331,32 @@ var (
 			{
 				Name:    "machines_site_id_name_key",
 				Unique:  true,
-				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[2]},
+				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[2]},
 			},
 			{
 				Name:    "machines_site_id_bmc_mac_address_key",
 				Unique:  true,
-				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[3]},
+				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[3]},
 			},
 			{
 				Name:    "machines_site_id_serial_number_lookup",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[6]},
+				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[6]},
 			},
 			{
 				Name:    "machines_site_id_state_filter",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[9], MachinesColumns[10]},
+				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[9], MachinesColumns[10]},
 			},
 			{
 				Name:    "machines_site_id_created_at_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[19], MachinesColumns[1], MachinesColumns[0]},
+				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[1], MachinesColumns[0]},
 			},
 			{
 				Name:    "machines_sku_id_name_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[20], MachinesColumns[2]},
+				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[2]},
 			},
 			{
 				Name:    "machines_sku_name_filter",
@@ -183,7 +376,7 @@ var (
 			{
 				Name:    "machines_updated_at_id_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[18], MachinesColumns[0]},
+				Columns: []*schema.Column{MachinesColumns[23], MachinesColumns[0]},
 			},
 			{
 				Name:    "machines_state_changed_at_id_order",
@@ -200,6 +393,46 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{MachinesColumns[6]},
 			},
+			{
+				Name:    "machines_attend_at_due",
+				Unique:  false,
+				Columns: []*schema.Column{MachinesColumns[22]},
+			},
+		},
+	}
+	// MachineClaimsColumns holds the columns for the "machine_claims" table.
+	MachineClaimsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "site_id", Type: field.TypeString},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"ALLOCATION", "VALIDATION_RUN", "JOB"}},
+		{Name: "holder_id", Type: field.TypeString},
+		{Name: "machine_id", Type: field.TypeString, Unique: true, Size: 64},
+	}
+	// MachineClaimsTable holds the schema information for the "machine_claims" table.
+	MachineClaimsTable = &schema.Table{
+		Name:       "machine_claims",
+		Columns:    MachineClaimsColumns,
+		PrimaryKey: []*schema.Column{MachineClaimsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "machine_claims_machines_claim",
+				Columns:    []*schema.Column{MachineClaimsColumns[5]},
+				RefColumns: []*schema.Column{MachinesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "machine_claims_created_at_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{MachineClaimsColumns[1], MachineClaimsColumns[0]},
+			},
+			{
+				Name:    "machine_claims_holder_id_lookup",
+				Unique:  false,
+				Columns: []*schema.Column{MachineClaimsColumns[4]},
+			},
 		},
 	}
 	// SitesColumns holds the columns for the "sites" table.
@@ -208,6 +441,8 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "name", Type: field.TypeString, Unique: true, Size: 128},
 		{Name: "description", Type: field.TypeString, Default: ""},
+		{Name: "bom_validation", Type: field.TypeJSON},
+		{Name: "machine_validation", Type: field.TypeJSON},
 		{Name: "revision", Type: field.TypeInt, Default: 1},
 		{Name: "updated_at", Type: field.TypeTime},
 	}
@@ -230,7 +465,7 @@ var (
 			{
 				Name:    "sites_updated_at_id_order",
 				Unique:  false,
-				Columns: []*schema.Column{SitesColumns[5], SitesColumns[0]},
+				Columns: []*schema.Column{SitesColumns[7], SitesColumns[0]},
 			},
 		},
 	}
@@ -336,7 +571,7 @@ var (
 	// TransitionsColumns holds the columns for the "transitions" table.
 	TransitionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
-		{Name: "subject_type", Type: field.TypeEnum, Enums: []string{"SITE", "SKU", "MACHINE", "TOKEN"}},
+		{Name: "subject_type", Type: field.TypeEnum, Enums: []string{"SITE", "SKU", "MACHINE", "TOKEN", "EXPECTED_MACHINE", "ALLOCATION"}},
 		{Name: "subject_id", Type: field.TypeString},
 		{Name: "sequence", Type: field.TypeInt},
 		{Name: "from_state", Type: field.TypeString, Nullable: true},
@@ -401,24 +636,78 @@ var (
 			},
 		},
 	}
+	// WorkItemsColumns holds the columns for the "work_items" table.
+	WorkItemsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "site_id", Type: field.TypeString},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"REFRESH_INVENTORY", "REBOOT", "CLEANUP"}},
+		{Name: "requested_at", Type: field.TypeTime},
+		{Name: "claimed_at", Type: field.TypeTime, Nullable: true},
+		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
+		{Name: "outcome", Type: field.TypeEnum, Nullable: true, Enums: []string{"SUCCEEDED", "FAILED", "SUPERSEDED"}},
+		{Name: "error", Type: field.TypeString, Default: ""},
+		{Name: "machine_id", Type: field.TypeString, Size: 64},
+	}
+	// WorkItemsTable holds the schema information for the "work_items" table.
+	WorkItemsTable = &schema.Table{
+		Name:       "work_items",
+		Columns:    WorkItemsColumns,
+		PrimaryKey: []*schema.Column{WorkItemsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "work_items_machines_work_items",
+				Columns:    []*schema.Column{WorkItemsColumns[8]},
+				RefColumns: []*schema.Column{MachinesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "work_items_machine_id_kind_open_key",
+				Unique:  true,
+				Columns: []*schema.Column{WorkItemsColumns[8], WorkItemsColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(finished_at IS NULL)",
+				},
+			},
+			{
+				Name:    "work_items_machine_id_requested_at_order",
+				Unique:  false,
+				Columns: []*schema.Column{WorkItemsColumns[8], WorkItemsColumns[3]},
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		AllocationsTable,
+		AllocationMembershipsTable,
+		ExpectedMachinesTable,
 		HealthAlertsTable,
 		IdempotencyRecordsTable,
 		MachinesTable,
+		MachineClaimsTable,
 		SitesTable,
 		SkusTable,
 		TokensTable,
 		TransitionsTable,
+		WorkItemsTable,
 	}
 )
 
 func init() {
+	AllocationsTable.ForeignKeys[0].RefTable = SitesTable
+	AllocationMembershipsTable.ForeignKeys[0].RefTable = AllocationsTable
+	AllocationMembershipsTable.ForeignKeys[1].RefTable = MachinesTable
+	ExpectedMachinesTable.ForeignKeys[0].RefTable = MachinesTable
+	ExpectedMachinesTable.ForeignKeys[1].RefTable = SitesTable
+	ExpectedMachinesTable.ForeignKeys[2].RefTable = SkusTable
 	HealthAlertsTable.ForeignKeys[0].RefTable = MachinesTable
 	HealthAlertsTable.ForeignKeys[1].RefTable = SitesTable
 	MachinesTable.ForeignKeys[0].RefTable = SitesTable
 	MachinesTable.ForeignKeys[1].RefTable = SkusTable
+	MachineClaimsTable.ForeignKeys[0].RefTable = MachinesTable
 	SkusTable.ForeignKeys[0].RefTable = SitesTable
 	TransitionsTable.ForeignKeys[0].RefTable = MachinesTable
 	TransitionsTable.ForeignKeys[1].RefTable = SitesTable
+	WorkItemsTable.ForeignKeys[0].RefTable = MachinesTable
 }

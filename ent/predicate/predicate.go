@@ -6,6 +6,15 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// Allocation is the predicate function for allocation builders.
+type Allocation func(*sql.Selector)
+
+// AllocationMembership is the predicate function for allocationmembership builders.
+type AllocationMembership func(*sql.Selector)
+
+// ExpectedMachine is the predicate function for expectedmachine builders.
+type ExpectedMachine func(*sql.Selector)
+
 // HealthAlert is the predicate function for healthalert builders.
 type HealthAlert func(*sql.Selector)
 
@@ -14,6 +23,9 @@ type IdempotencyRecord func(*sql.Selector)
 
 // Machine is the predicate function for machine builders.
 type Machine func(*sql.Selector)
+
+// MachineClaim is the predicate function for machineclaim builders.
+type MachineClaim func(*sql.Selector)
 
 // Site is the predicate function for site builders.
 type Site func(*sql.Selector)
@@ -26,3 +38,6 @@ type Token func(*sql.Selector)
 
 // Transition is the predicate function for transition builders.
 type Transition func(*sql.Selector)
+
+// WorkItem is the predicate function for workitem builders.
+type WorkItem func(*sql.Selector)

@@ -73,6 +73,18 @@ func (Machine) Fields() []ent.Field {
 		field.Bool("last_verification_match").Optional().Nillable().
 			Annotations(hidden()).
 			Comment("Whether that comparison matched."),
+		field.Enum("run_context").GoType(fleet.RunContext("")).Optional().Nillable().
+			Annotations(hidden()).
+			Comment("Why the machine is in BOM_VALIDATING or VALIDATING; null leads back to READY without a run."),
+		field.Time("verify_requested_at").Optional().Nillable().
+			Comment("When a verification was asked for that has not begun yet; the machine cannot be allocated meanwhile."),
+		field.Time("last_match_attempt_at").Optional().Nillable().
+			Comment("When the machine was last held against the site's SKUs in vain."),
+		field.Time("last_generate_attempt_at").Optional().Nillable().
+			Comment("When its missing SKU was last to be generated from it."),
+		field.Time("attend_at").Optional().Nillable().
+			Annotations(hidden()).
+			Comment("When the machine is to be looked at although nothing happened; null for never."),
 		field.Time("updated_at").Default(time.Now).
 			Annotations(entgql.OrderField("UPDATED_AT")).
 			Comment("When anything of the machine last changed."),
@@ -90,6 +102,13 @@ func (Machine) Edges() []ent.Edge {
 			Comment("Alerts that stand on the machine."),
 		edge.To("transitions", Transition.Type).Annotations(connection()).
 			Comment("The machine's history."),
+		edge.To("expected_machine", ExpectedMachine.Type).Unique().
+			Comment("What was expected of the machine; null where nothing was."),
+		edge.To("memberships", AllocationMembership.Type).Annotations(connection()).
+			Comment("Allocations that the machine is or was in."),
+		edge.To("claim", MachineClaim.Type).Unique().Annotations(cascade()).
+			Comment("What holds the machine for itself; null where nothing does."),
+		edge.To("work_items", WorkItem.Type).Annotations(hidden(), cascade()),
 	}
 }
 
@@ -109,6 +128,7 @@ func (Machine) Indexes() []ent.Index {
 		index.Fields("state_changed_at", "id").StorageKey("machines_state_changed_at_id_order"),
 		index.Fields("bmc_mac_address").StorageKey("machines_bmc_mac_address_filter"),
 		index.Fields("serial_number").StorageKey("machines_serial_number_filter"),
+		index.Fields("attend_at").StorageKey("machines_attend_at_due"),
 	}
 }
 
@@ -119,5 +139,8 @@ func (Machine) Annotations() []schema.Annotation {
 		annotation.Resolved("inventory", "inventory_document"),
 		annotation.Resolved("lastVerification", "last_verified_at", "last_verification_match"),
 		annotation.Resolved("skuComparison", "inventory_document", "fabric_ports").With("sku"),
+		annotation.Resolved("allocatable", "state", "sub_state", "verify_requested_at").With("health_alerts", "claim"),
+		annotation.Resolved("allocationBlockers", "state", "sub_state", "verify_requested_at").With("health_alerts", "claim"),
+		annotation.Resolved("work").With("work_items"),
 	}
 }

@@ -27,6 +27,12 @@ func (Site) Fields() []ent.Field {
 			Comment("Name of the site, unique in the fleet."),
 		field.String("description").Default("").
 			Comment("Free text for people."),
+		field.JSON("bom_validation", fleet.BomValidation{}).Default(fleet.DefaultBomValidation).
+			Annotations(entgql.Type("BomValidation")).
+			Comment("How the hardware of the site's machines is held against SKUs."),
+		field.JSON("machine_validation", fleet.MachineValidation{}).Default(fleet.DefaultMachineValidation).
+			Annotations(entgql.Type("MachineValidation")).
+			Comment("How the site's machines are tested; values that are raised or ignored show as they take effect."),
 		field.Int("revision").Default(1).
 			Comment("Number of the site's present edit; pass it as expectedRevision to refuse a lost update."),
 		field.Time("updated_at").Default(time.Now).
@@ -42,6 +48,10 @@ func (Site) Edges() []ent.Edge {
 			Comment("SKUs defined at this site."),
 		edge.To("machines", Machine.Type).Annotations(connection()).
 			Comment("Machines at this site."),
+		edge.To("expected_machines", ExpectedMachine.Type).Annotations(connection()).
+			Comment("Machines that are expected at this site."),
+		edge.To("allocations", Allocation.Type).Annotations(connection()).
+			Comment("Allocations at this site."),
 		edge.To("health_alerts", HealthAlert.Type).Annotations(connection()).
 			Comment("Alerts that stand at this site."),
 		edge.To("transitions", Transition.Type).Annotations(connection()).

@@ -56,6 +56,8 @@ func (Sku) Edges() []ent.Edge {
 			Comment("The site that defines the SKU."),
 		edge.To("machines", Machine.Type).Annotations(connection(), annotation.CountField("machineCount"), entsql.OnDelete(entsql.Restrict)).
 			Comment("Machines that the SKU is assigned to."),
+		edge.To("expected_machines", ExpectedMachine.Type).Annotations(connection()).
+			Comment("Expected machines that name the SKU."),
 	}
 }
 

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"fleetgraph/fleet"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -20,6 +21,10 @@ const (
 	FieldName = "name"
 	// FieldDescription holds the string denoting the description field in the database.
 	FieldDescription = "description"
+	// FieldBomValidation holds the string denoting the bom_validation field in the database.
+	FieldBomValidation = "bom_validation"
+	// FieldMachineValidation holds the string denoting the machine_validation field in the database.
+	FieldMachineValidation = "machine_validation"
 	// FieldRevision holds the string denoting the revision field in the database.
 	FieldRevision = "revision"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
@@ -28,6 +33,10 @@ const (
 	EdgeSkus = "skus"
 	// EdgeMachines holds the string denoting the machines edge name in mutations.
 	EdgeMachines = "machines"
+	// EdgeExpectedMachines holds the string denoting the expected_machines edge name in mutations.
+	EdgeExpectedMachines = "expected_machines"
+	// EdgeAllocations holds the string denoting the allocations edge name in mutations.
+	EdgeAllocations = "allocations"
 	// EdgeHealthAlerts holds the string denoting the health_alerts edge name in mutations.
 	EdgeHealthAlerts = "health_alerts"
 	// EdgeTransitions holds the string denoting the transitions edge name in mutations.
@@ -48,6 +57,20 @@ const (
 	MachinesInverseTable = "machines"
 	// MachinesColumn is the table column denoting the machines relation/edge.
 	MachinesColumn = "site_id"
+	// ExpectedMachinesTable is the table that holds the expected_machines relation/edge.
+	ExpectedMachinesTable = "expected_machines"
+	// ExpectedMachinesInverseTable is the table name for the ExpectedMachine entity.
+	// It exists in this package in order to avoid circular dependency with the "expectedmachine" package.
+	ExpectedMachinesInverseTable = "expected_machines"
+	// ExpectedMachinesColumn is the table column denoting the expected_machines relation/edge.
+	ExpectedMachinesColumn = "site_id"
+	// AllocationsTable is the table that holds the allocations relation/edge.
+	AllocationsTable = "allocations"
+	// AllocationsInverseTable is the table name for the Allocation entity.
+	// It exists in this package in order to avoid circular dependency with the "allocation" package.
+	AllocationsInverseTable = "allocations"
+	// AllocationsColumn is the table column denoting the allocations relation/edge.
+	AllocationsColumn = "site_id"
 	// HealthAlertsTable is the table that holds the health_alerts relation/edge.
 	HealthAlertsTable = "health_alerts"
 	// HealthAlertsInverseTable is the table name for the HealthAlert entity.
@@ -70,6 +93,8 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldName,
 	FieldDescription,
+	FieldBomValidation,
+	FieldMachineValidation,
 	FieldRevision,
 	FieldUpdatedAt,
 }
@@ -91,6 +116,10 @@ var (
 	NameValidator func(string) error
 	// DefaultDescription holds the default value on creation for the "description" field.
 	DefaultDescription string
+	// DefaultBomValidation holds the default value on creation for the "bom_validation" field.
+	DefaultBomValidation func() fleet.BomValidation
+	// DefaultMachineValidation holds the default value on creation for the "machine_validation" field.
+	DefaultMachineValidation func() fleet.MachineValidation
 	// DefaultRevision holds the default value on creation for the "revision" field.
 	DefaultRevision int
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
@@ -162,6 +191,34 @@ func ByMachines(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByExpectedMachinesCount orders the results by expected_machines count.
+func ByExpectedMachinesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newExpectedMachinesStep(), opts...)
+	}
+}
+
+// ByExpectedMachines orders the results by expected_machines terms.
+func ByExpectedMachines(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newExpectedMachinesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByAllocationsCount orders the results by allocations count.
+func ByAllocationsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newAllocationsStep(), opts...)
+	}
+}
+
+// ByAllocations orders the results by allocations terms.
+func ByAllocations(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newAllocationsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByHealthAlertsCount orders the results by health_alerts count.
 func ByHealthAlertsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -201,6 +258,20 @@ func newMachinesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(MachinesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, MachinesTable, MachinesColumn),
+	)
+}
+func newExpectedMachinesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ExpectedMachinesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, ExpectedMachinesTable, ExpectedMachinesColumn),
+	)
+}
+func newAllocationsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(AllocationsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, AllocationsTable, AllocationsColumn),
 	)
 }
 func newHealthAlertsStep() *sqlgraph.Step {

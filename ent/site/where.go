@@ -386,6 +386,52 @@ func HasMachinesWith(preds ...predicate.Machine) predicate.Site {
 	})
 }
 
+// HasExpectedMachines applies the HasEdge predicate on the "expected_machines" edge.
+func HasExpectedMachines() predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, ExpectedMachinesTable, ExpectedMachinesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasExpectedMachinesWith applies the HasEdge predicate on the "expected_machines" edge with a given conditions (other predicates).
+func HasExpectedMachinesWith(preds ...predicate.ExpectedMachine) predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := newExpectedMachinesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasAllocations applies the HasEdge predicate on the "allocations" edge.
+func HasAllocations() predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, AllocationsTable, AllocationsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasAllocationsWith applies the HasEdge predicate on the "allocations" edge with a given conditions (other predicates).
+func HasAllocationsWith(preds ...predicate.Allocation) predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := newAllocationsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasHealthAlerts applies the HasEdge predicate on the "health_alerts" edge.
 func HasHealthAlerts() predicate.Site {
 	return predicate.Site(func(s *sql.Selector) {

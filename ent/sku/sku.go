@@ -38,6 +38,8 @@ const (
 	EdgeSite = "site"
 	// EdgeMachines holds the string denoting the machines edge name in mutations.
 	EdgeMachines = "machines"
+	// EdgeExpectedMachines holds the string denoting the expected_machines edge name in mutations.
+	EdgeExpectedMachines = "expected_machines"
 	// Table holds the table name of the sku in the database.
 	Table = "skus"
 	// SiteTable is the table that holds the site relation/edge.
@@ -54,6 +56,13 @@ const (
 	MachinesInverseTable = "machines"
 	// MachinesColumn is the table column denoting the machines relation/edge.
 	MachinesColumn = "sku_id"
+	// ExpectedMachinesTable is the table that holds the expected_machines relation/edge.
+	ExpectedMachinesTable = "expected_machines"
+	// ExpectedMachinesInverseTable is the table name for the ExpectedMachine entity.
+	// It exists in this package in order to avoid circular dependency with the "expectedmachine" package.
+	ExpectedMachinesInverseTable = "expected_machines"
+	// ExpectedMachinesColumn is the table column denoting the expected_machines relation/edge.
+	ExpectedMachinesColumn = "sku_id"
 )
 
 // Columns holds all SQL columns for sku fields.
@@ -173,6 +182,20 @@ func ByMachines(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newMachinesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByExpectedMachinesCount orders the results by expected_machines count.
+func ByExpectedMachinesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newExpectedMachinesStep(), opts...)
+	}
+}
+
+// ByExpectedMachines orders the results by expected_machines terms.
+func ByExpectedMachines(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newExpectedMachinesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newSiteStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -185,5 +208,12 @@ func newMachinesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(MachinesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, MachinesTable, MachinesColumn),
+	)
+}
+func newExpectedMachinesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ExpectedMachinesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, ExpectedMachinesTable, ExpectedMachinesColumn),
 	)
 }

@@ -651,6 +651,29 @@ func HasMachinesWith(preds ...predicate.Machine) predicate.Sku {
 	})
 }
 
+// HasExpectedMachines applies the HasEdge predicate on the "expected_machines" edge.
+func HasExpectedMachines() predicate.Sku {
+	return predicate.Sku(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, ExpectedMachinesTable, ExpectedMachinesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasExpectedMachinesWith applies the HasEdge predicate on the "expected_machines" edge with a given conditions (other predicates).
+func HasExpectedMachinesWith(preds ...predicate.ExpectedMachine) predicate.Sku {
+	return predicate.Sku(func(s *sql.Selector) {
+		step := newExpectedMachinesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.Sku) predicate.Sku {
 	return predicate.Sku(sql.AndPredicates(predicates...))

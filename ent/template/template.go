@@ -164,8 +164,8 @@ func needs(t *gen.Type) ([]need, error) {
 		}
 		for _, name := range d.Edges {
 			e := edgeNamed(t, name)
-			if e == nil || !e.Unique {
-				return nil, fmt.Errorf("%s.%s needs the edge %q, which is not a unique edge", t.Name, d.Field, name)
+			if e == nil {
+				return nil, fmt.Errorf("%s.%s needs the edge %q, which does not exist", t.Name, d.Field, name)
 			}
 			n.Edges = append(n.Edges, e)
 		}

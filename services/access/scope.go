@@ -9,10 +9,12 @@ import (
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/intercept"
 	"fleetgraph/ent/machine"
+	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/workitem"
 	"fleetgraph/fleet"
 )
 
@@ -49,7 +51,8 @@ func rule(c *Caller, entity string) func(*sql.Selector) {
 	switch entity {
 	case ent.TypeSite:
 		return in(site.FieldID, c.SiteIDs)
-	case ent.TypeSku, ent.TypeMachine, ent.TypeHealthAlert, ent.TypeTransition:
+	case ent.TypeSku, ent.TypeMachine, ent.TypeHealthAlert, ent.TypeTransition, ent.TypeExpectedMachine,
+		ent.TypeAllocation, ent.TypeAllocationMembership, ent.TypeMachineClaim, ent.TypeWorkItem:
 		return in("site_id", c.SiteIDs)
 	default:
 		return nothing
@@ -80,6 +83,10 @@ func agentRule(c *Caller, entity string) func(*sql.Selector) {
 		return ofOwnMachine(c, healthalert.FieldMachineID)
 	case ent.TypeTransition:
 		return ofOwnMachine(c, transition.FieldMachineID)
+	case ent.TypeWorkItem:
+		return ofOwnMachine(c, workitem.FieldMachineID)
+	case ent.TypeMachineClaim:
+		return ofOwnMachine(c, machineclaim.FieldMachineID)
 	default:
 		return nothing
 	}

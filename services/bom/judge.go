@@ -31,7 +31,7 @@ func (s *Service) InventoryStored(ctx context.Context, tx *ent.Client, m *ent.Ma
 // to where it waits for a person, with an alert that says why. Quiet judgements
 // leave no history where nothing changes.
 func (s *Service) judge(ctx context.Context, tx *ent.Client, m *ent.Machine, quiet bool) error {
-	change := lifecycle.Change{At: s.now(), Quiet: quiet}
+	change := lifecycle.Change{At: s.now()}
 	if m.Kind == fleet.KindDPU {
 		return s.exempt(ctx, tx, m, change)
 	}
@@ -49,7 +49,7 @@ func (s *Service) exempt(ctx context.Context, tx *ent.Client, m *ent.Machine, ch
 		if err := clearSku(ctx, tx, m); err != nil {
 			return err
 		}
-		change.Quiet, change.Details = false, map[string]any{"sku": *m.SkuName}
+		change.Details = map[string]any{"sku": *m.SkuName}
 	}
 	return s.settle(ctx, tx, m, change, "")
 }
@@ -108,7 +108,7 @@ func (s *Service) match(ctx context.Context, tx *ent.Client, m *ent.Machine, cha
 	for _, row := range rows[1:] {
 		others = append(others, row.Name)
 	}
-	change.Event, change.Quiet = fleet.EventSkuMatched, false
+	change.Event = fleet.EventSkuMatched
 	change.Details = map[string]any{"sku": taken.Name, "skuRevision": taken.Revision, "alsoMatching": others}
 	return s.settle(ctx, tx, m, change, "")
 }
@@ -156,12 +156,11 @@ func (s *Service) compare(ctx context.Context, m *ent.Machine, row *ent.Sku) (*f
 // settle puts or removes the alert and moves the machine. An empty text removes
 // it: an alert never outlives its reason.
 func (s *Service) settle(ctx context.Context, tx *ent.Client, m *ent.Machine, change lifecycle.Change, alert string) error {
-	changed, err := setAlert(ctx, tx, m, alert, change.At)
+	_, err := setAlert(ctx, tx, m, alert, change.At)
 	if err != nil {
 		return err
 	}
-	change.Quiet = change.Quiet && !changed
-	return lifecycle.Move(ctx, tx, m, change)
+	return lifecycle.Move(ctx, tx, m, fleet.MachinePosition{}, change)
 }
 
 // setAlert makes the machine's one SKU alert say text, or removes it, and tells

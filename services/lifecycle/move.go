@@ -14,15 +14,12 @@ import (
 	"fleetgraph/services/events"
 )
 
-// Change is what happens to a machine in one transition, beside its state. Quiet
-// leaves no history where the machine stays where it is: nothing was decided that
-// the history does not say already.
+// Change is what happens to a machine in one transition, beside its state.
 type Change struct {
 	Event   fleet.MachineEvent
 	Message string
 	Details any
 	At      time.Time
-	Quiet   bool
 }
 
 // Position is where a machine's row says that it is.
@@ -34,25 +31,28 @@ func Position(m *ent.Machine) fleet.MachinePosition {
 	return p
 }
 
-// Move takes m, which the caller has locked, along c.Event, and records it. A
-// machine that stays where it is keeps the time it came there. FAILED_PRECONDITION,
-// reason MACHINE_STATE, where the table has no such transition; ABORTED, reason
-// STATE_CHANGED, where another was faster.
-func Move(ctx context.Context, tx *ent.Client, m *ent.Machine, c Change) error {
+// Move takes m, which the caller has locked, to another position because of
+// c.Event, and records it; m is up to date afterwards. A machine that stays where it
+// is keeps the time it came there. FAILED_PRECONDITION, reason MACHINE_STATE, where
+// the table has no such transition; ABORTED, reason STATE_CHANGED, where another was
+// faster.
+func Move(ctx context.Context, tx *ent.Client, m *ent.Machine, to fleet.MachinePosition, c Change) error {
 	from := Position(m)
-	to, ok := fleet.NextMachinePosition(from, c.Event)
-	if !ok {
-		return fleet.Precondition("MACHINE_STATE", "a machine that is %s has no transition for %s", from, c.Event)
+	if !fleet.AllowsMachineTransition(from, c.Event, to) {
+		return fleet.Precondition("MACHINE_STATE", "a machine that is %s has no transition to %s for %s", from, to, c.Event)
 	}
 	update := tx.Machine.Update().Where(machine.ID(m.ID), machine.StateEQ(from.State), subStateIs(from.Sub)).
 		SetState(to.State).SetUpdatedAt(c.At)
 	if to != from {
 		update.SetStateChangedAt(c.At)
+		m.StateChangedAt = c.At
 	}
+	m.State, m.SubState = to.State, nil
 	if to.Sub == "" {
 		update.ClearSubState()
 	} else {
 		update.SetSubState(to.Sub)
+		m.SubState = new(to.Sub)
 	}
 	n, err := update.Save(ctx)
 	if err != nil {
@@ -60,9 +60,6 @@ func Move(ctx context.Context, tx *ent.Client, m *ent.Machine, c Change) error {
 	}
 	if n != 1 {
 		return fleet.Conflict("STATE_CHANGED", "the machine left %s meanwhile", from)
-	}
-	if to == from && c.Quiet {
-		return nil
 	}
 	return Record(ctx, tx, m, &from, &to, c)
 }

@@ -57,6 +57,68 @@ type AssignSkuResponse struct {
 // GetAssignSku returns AssignSkuResponse.AssignSku, and is useful for accessing the field via an interface.
 func (v *AssignSkuResponse) GetAssignSku() AssignSkuAssignSkuAssignSkuPayload { return v.AssignSku }
 
+// Input of AttemptLogs. Absent keys keep their value, null sets the default.
+type AttemptLogsInput struct {
+	// Whether logs are kept at all; if not, the limits are not checked. Default: true.
+	Enabled *bool `json:"enabled"`
+	// Largest chunk in bytes, 1 to 16384 and at most maxAttemptBytes. Default: 16384.
+	MaxChunkBytes *int `json:"maxChunkBytes"`
+	// Largest log of one attempt in bytes, 1 to 1048576. Default: 1048576.
+	MaxAttemptBytes *int `json:"maxAttemptBytes"`
+	// How long they are kept after the attempt ended. Default: 30d.
+	Retention *string `json:"retention"`
+}
+
+// GetEnabled returns AttemptLogsInput.Enabled, and is useful for accessing the field via an interface.
+func (v *AttemptLogsInput) GetEnabled() *bool { return v.Enabled }
+
+// GetMaxChunkBytes returns AttemptLogsInput.MaxChunkBytes, and is useful for accessing the field via an interface.
+func (v *AttemptLogsInput) GetMaxChunkBytes() *int { return v.MaxChunkBytes }
+
+// GetMaxAttemptBytes returns AttemptLogsInput.MaxAttemptBytes, and is useful for accessing the field via an interface.
+func (v *AttemptLogsInput) GetMaxAttemptBytes() *int { return v.MaxAttemptBytes }
+
+// GetRetention returns AttemptLogsInput.Retention, and is useful for accessing the field via an interface.
+func (v *AttemptLogsInput) GetRetention() *string { return v.Retention }
+
+// Input of BomValidation. Absent keys keep their value, null sets the default.
+type BomValidationInput struct {
+	// Whether BOM validation happens. Default: false.
+	Enabled *bool `json:"enabled"`
+	// Whether a machine without a SKU that matches none goes on. Default: false.
+	IgnoreUnassignedMachines *bool `json:"ignoreUnassignedMachines"`
+	// Whether a machine with a SKU goes on although it differs or the SKU is missing. Default: false.
+	AllowAllocationOnValidationFailure *bool `json:"allowAllocationOnValidationFailure"`
+	// Shortest time between two periodic attempts to match one machine, at least 1s. Default: 300s.
+	FindMatchInterval *string `json:"findMatchInterval"`
+	// Whether a missing SKU is generated. Default: false.
+	AutoGenerateMissingSku *bool `json:"autoGenerateMissingSku"`
+	// Shortest time between two attempts to generate a SKU from one machine, at least 1s. Default: 300s.
+	AutoGenerateMissingSkuInterval *string `json:"autoGenerateMissingSkuInterval"`
+}
+
+// GetEnabled returns BomValidationInput.Enabled, and is useful for accessing the field via an interface.
+func (v *BomValidationInput) GetEnabled() *bool { return v.Enabled }
+
+// GetIgnoreUnassignedMachines returns BomValidationInput.IgnoreUnassignedMachines, and is useful for accessing the field via an interface.
+func (v *BomValidationInput) GetIgnoreUnassignedMachines() *bool { return v.IgnoreUnassignedMachines }
+
+// GetAllowAllocationOnValidationFailure returns BomValidationInput.AllowAllocationOnValidationFailure, and is useful for accessing the field via an interface.
+func (v *BomValidationInput) GetAllowAllocationOnValidationFailure() *bool {
+	return v.AllowAllocationOnValidationFailure
+}
+
+// GetFindMatchInterval returns BomValidationInput.FindMatchInterval, and is useful for accessing the field via an interface.
+func (v *BomValidationInput) GetFindMatchInterval() *string { return v.FindMatchInterval }
+
+// GetAutoGenerateMissingSku returns BomValidationInput.AutoGenerateMissingSku, and is useful for accessing the field via an interface.
+func (v *BomValidationInput) GetAutoGenerateMissingSku() *bool { return v.AutoGenerateMissingSku }
+
+// GetAutoGenerateMissingSkuInterval returns BomValidationInput.AutoGenerateMissingSkuInterval, and is useful for accessing the field via an interface.
+func (v *BomValidationInput) GetAutoGenerateMissingSkuInterval() *string {
+	return v.AutoGenerateMissingSkuInterval
+}
+
 // Candidate includes the requested fields of the GraphQL type SkuCandidate.
 // The GraphQL type's documentation follows.
 //
@@ -134,6 +196,21 @@ func (v *ChassisComponentInput) GetModel() string { return v.Model }
 
 // GetArchitecture returns ChassisComponentInput.Architecture, and is useful for accessing the field via an interface.
 func (v *ChassisComponentInput) GetArchitecture() string { return v.Architecture }
+
+// Who cleans a machine that was released.
+type CleanupMode string
+
+const (
+	// Nobody: the machine goes on at once.
+	CleanupModeNone CleanupMode = "NONE"
+	// The agent on the machine.
+	CleanupModeAgent CleanupMode = "AGENT"
+)
+
+var AllCleanupMode = []CleanupMode{
+	CleanupModeNone,
+	CleanupModeAgent,
+}
 
 // ClearSkuDeviceTypeResponse is returned by ClearSkuDeviceType on success.
 type ClearSkuDeviceTypeResponse struct {
@@ -1813,6 +1890,94 @@ func (v *MachineTransition) GetMessage() string { return v.Message }
 // GetDetails returns MachineTransition.Details, and is useful for accessing the field via an interface.
 func (v *MachineTransition) GetDetails() *json.RawMessage { return v.Details }
 
+// Input of MachineValidation. Absent keys keep their value, null sets the default.
+type MachineValidationInput struct {
+	// Whether machines are tested. Default: false.
+	Enabled *bool `json:"enabled"`
+	// Which tests of the catalog are enabled. Default: DEFAULT.
+	TestSelectionMode *TestSelectionMode `json:"testSelectionMode"`
+	// How often pending work is looked for, more than 0s. Default: 60s.
+	RunInterval *string `json:"runInterval"`
+	// How long an active run may be silent before it is stale; less than 90s is raised to it. Default: 24h.
+	StaleRunTimeout *string `json:"staleRunTimeout"`
+	// Tests that are enabled or disabled apart from the mode, each named once. Default: none.
+	Tests []TestSettingInput `json:"tests"`
+	// Host names of the registries that plugin images may come from. Default: none.
+	ApprovedPluginRegistries []string `json:"approvedPluginRegistries"`
+	// Kinds of plugin that may be registered: container. Default: container.
+	AllowedPluginTypes []string `json:"allowedPluginTypes"`
+	// Whether plugins may run privileged. Default: false.
+	AllowPrivilegedPlugins *bool `json:"allowPrivilegedPlugins"`
+	// Whether plugins may have full access to the host. Default: false.
+	AllowFullHostPlugins *bool `json:"allowFullHostPlugins"`
+	// How the logs of attempts are kept.
+	AttemptLogs *AttemptLogsInput `json:"attemptLogs"`
+	// Whether a run that selects no test fails. Default: false.
+	RequireTests *bool `json:"requireTests"`
+	// How long an agent may be silent in a run; 0s: for ever. Default: 5m.
+	HeartbeatTimeout *string `json:"heartbeatTimeout"`
+	// How long ended runs are kept; 0s: for ever. Default: 0s.
+	RunRetention *string `json:"runRetention"`
+	// Whether a host restarts before its tests. Default: false.
+	RebootBeforeValidation *bool `json:"rebootBeforeValidation"`
+	// Who cleans a machine that was released. Default: NONE.
+	Cleanup *CleanupMode `json:"cleanup"`
+	// Arguments added to the command that runs a container. Default: none.
+	ContainerArgs []string `json:"containerArgs"`
+}
+
+// GetEnabled returns MachineValidationInput.Enabled, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetEnabled() *bool { return v.Enabled }
+
+// GetTestSelectionMode returns MachineValidationInput.TestSelectionMode, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetTestSelectionMode() *TestSelectionMode {
+	return v.TestSelectionMode
+}
+
+// GetRunInterval returns MachineValidationInput.RunInterval, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetRunInterval() *string { return v.RunInterval }
+
+// GetStaleRunTimeout returns MachineValidationInput.StaleRunTimeout, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetStaleRunTimeout() *string { return v.StaleRunTimeout }
+
+// GetTests returns MachineValidationInput.Tests, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetTests() []TestSettingInput { return v.Tests }
+
+// GetApprovedPluginRegistries returns MachineValidationInput.ApprovedPluginRegistries, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetApprovedPluginRegistries() []string {
+	return v.ApprovedPluginRegistries
+}
+
+// GetAllowedPluginTypes returns MachineValidationInput.AllowedPluginTypes, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetAllowedPluginTypes() []string { return v.AllowedPluginTypes }
+
+// GetAllowPrivilegedPlugins returns MachineValidationInput.AllowPrivilegedPlugins, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetAllowPrivilegedPlugins() *bool { return v.AllowPrivilegedPlugins }
+
+// GetAllowFullHostPlugins returns MachineValidationInput.AllowFullHostPlugins, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetAllowFullHostPlugins() *bool { return v.AllowFullHostPlugins }
+
+// GetAttemptLogs returns MachineValidationInput.AttemptLogs, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetAttemptLogs() *AttemptLogsInput { return v.AttemptLogs }
+
+// GetRequireTests returns MachineValidationInput.RequireTests, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetRequireTests() *bool { return v.RequireTests }
+
+// GetHeartbeatTimeout returns MachineValidationInput.HeartbeatTimeout, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetHeartbeatTimeout() *string { return v.HeartbeatTimeout }
+
+// GetRunRetention returns MachineValidationInput.RunRetention, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetRunRetention() *string { return v.RunRetention }
+
+// GetRebootBeforeValidation returns MachineValidationInput.RebootBeforeValidation, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetRebootBeforeValidation() *bool { return v.RebootBeforeValidation }
+
+// GetCleanup returns MachineValidationInput.Cleanup, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetCleanup() *CleanupMode { return v.Cleanup }
+
+// GetContainerArgs returns MachineValidationInput.ContainerArgs, and is useful for accessing the field via an interface.
+func (v *MachineValidationInput) GetContainerArgs() []string { return v.ContainerArgs }
+
 // MachinesOfSkusMachinesMachineConnection includes the requested fields of the GraphQL type MachineConnection.
 // The GraphQL type's documentation follows.
 //
@@ -2565,6 +2730,38 @@ func (v *StorageComponentInput) GetMaxSizeMb() *int64 { return v.MaxSizeMb }
 // GetPciPatterns returns StorageComponentInput.PciPatterns, and is useful for accessing the field via an interface.
 func (v *StorageComponentInput) GetPciPatterns() []string { return v.PciPatterns }
 
+// Which tests of the catalog a site has enabled.
+type TestSelectionMode string
+
+const (
+	// The catalog's own settings, but for the tests that the site names.
+	TestSelectionModeDefault TestSelectionMode = "DEFAULT"
+	// All, but for the tests that the site names.
+	TestSelectionModeEnableAll TestSelectionMode = "ENABLE_ALL"
+	// None, but for the tests that the site names.
+	TestSelectionModeDisableAll TestSelectionMode = "DISABLE_ALL"
+)
+
+var AllTestSelectionMode = []TestSelectionMode{
+	TestSelectionModeDefault,
+	TestSelectionModeEnableAll,
+	TestSelectionModeDisableAll,
+}
+
+// A test that a site enables or disables.
+type TestSettingInput struct {
+	// Id or name of the test.
+	Id string `json:"id"`
+	// Whether it is enabled.
+	Enable bool `json:"enable"`
+}
+
+// GetId returns TestSettingInput.Id, and is useful for accessing the field via an interface.
+func (v *TestSettingInput) GetId() string { return v.Id }
+
+// GetEnable returns TestSettingInput.Enable, and is useful for accessing the field via an interface.
+func (v *TestSettingInput) GetEnable() bool { return v.Enable }
+
 // TokenFields includes the GraphQL fields of Token requested by the fragment TokenFields.
 // The GraphQL type's documentation follows.
 //
@@ -2697,6 +2894,10 @@ type UpdateSiteInput struct {
 	Name *string `json:"name,omitempty"`
 	// New description; null: cleared.
 	Description *string `json:"description,omitempty"`
+	// How hardware is held against SKUs; absent keys keep their value, null sets the default.
+	BomValidation *BomValidationInput `json:"bomValidation"`
+	// How machines are tested; absent keys keep their value, null sets the default.
+	MachineValidation *MachineValidationInput `json:"machineValidation"`
 	// Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check.
 	ExpectedRevision *int `json:"expectedRevision,omitempty"`
 	// Key under which a repeat of the same call returns the first result, for 24 hours.
@@ -2711,6 +2912,12 @@ func (v *UpdateSiteInput) GetName() *string { return v.Name }
 
 // GetDescription returns UpdateSiteInput.Description, and is useful for accessing the field via an interface.
 func (v *UpdateSiteInput) GetDescription() *string { return v.Description }
+
+// GetBomValidation returns UpdateSiteInput.BomValidation, and is useful for accessing the field via an interface.
+func (v *UpdateSiteInput) GetBomValidation() *BomValidationInput { return v.BomValidation }
+
+// GetMachineValidation returns UpdateSiteInput.MachineValidation, and is useful for accessing the field via an interface.
+func (v *UpdateSiteInput) GetMachineValidation() *MachineValidationInput { return v.MachineValidation }
 
 // GetExpectedRevision returns UpdateSiteInput.ExpectedRevision, and is useful for accessing the field via an interface.
 func (v *UpdateSiteInput) GetExpectedRevision() *int { return v.ExpectedRevision }
