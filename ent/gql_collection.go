@@ -606,6 +606,7 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 		return err
 	}
 	columns := relay.NewColumns(machine.FieldID)
+	wholeSite := false
 	wholeSku := false
 	wholeHealthAlerts := false
 	wholeClaim := false
@@ -703,15 +704,25 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 			columns.Add(machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
 			wholeHealthAlerts = true
 			wholeClaim = true
+			wholeSite = true
+			columns.Add(machine.FieldSiteID)
 		case "allocationBlockers":
 			columns.Add(machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
 			wholeHealthAlerts = true
 			wholeClaim = true
+			wholeSite = true
+			columns.Add(machine.FieldSiteID)
 		case "work":
 			wholeWorkItems = true
 		default:
 			columns.AddAll()
 		}
+	}
+	if wholeSite {
+		if _q.withSite == nil {
+			_q.withSite = (&SiteClient{config: _q.config}).Query()
+		}
+		_q.withSite.ctx.Fields = nil
 	}
 	if wholeSku {
 		if _q.withSku == nil {

@@ -97,8 +97,7 @@ const (
 	EventSkuMatchFound          MachineEvent = "SKU_MATCH_FOUND"          // one matches the last inventory: a fresh one has to confirm it
 	EventSkuNotFound            MachineEvent = "SKU_NOT_FOUND"            // no SKU assigned and none matches
 	EventUnassignedIgnored      MachineEvent = "UNASSIGNED_IGNORED"       // the same, and the site lets such machines go on
-	EventSkuAssigned            MachineEvent = "SKU_ASSIGNED"             // a person assigned a SKU
-	EventSkuUnset               MachineEvent = "SKU_UNASSIGNED"           // the assignment was taken away
+	EventSkuGone                MachineEvent = "SKU_GONE"                 // the assignment was taken away
 	EventVerifyRequested        MachineEvent = "VERIFY_REQUESTED"         // somebody asked for a verification, which begins with a fresh inventory
 	EventInventoryChanged       MachineEvent = "INVENTORY_CHANGED"        // a new inventory differs in what the SKU compares
 	EventInventoryUpdated       MachineEvent = "INVENTORY_UPDATED"        // the fresh inventory that was waited for has come
@@ -119,13 +118,14 @@ const (
 
 // Events that are recorded and move nothing.
 const (
-	EventRenamed        MachineEvent = "RENAMED"             // a report gave the machine another name
-	EventWorkRequested  MachineEvent = "WORK_REQUESTED"      // something is wanted of the host
-	EventWorkFinished   MachineEvent = "WORK_FINISHED"       // the agent did it
-	EventWorkFailed     MachineEvent = "WORK_FAILED"         // the agent could not
-	EventAlertRaised    MachineEvent = "HEALTH_ALERT_RAISED" // a person or an outside monitor raised an alert
-	EventAlertCleared   MachineEvent = "HEALTH_ALERT_CLEARED"
-	EventMachineDeleted MachineEvent = "MACHINE_DELETED"
+	EventRenamed          MachineEvent = "RENAMED"              // a report gave the machine another name
+	EventSkuAssigned      MachineEvent = "SKU_ASSIGNED"         // a person assigned a SKU
+	EventSkuUnassigned    MachineEvent = "SKU_UNASSIGNED"       // a person took the SKU away, or the machine is a DPU
+	EventInventoryOverdue MachineEvent = "INVENTORY_OVERDUE"    // the inventory that is waited for has not come in time
+	EventWorkFailed       MachineEvent = "WORK_FAILED"          // the agent could not do what was wanted of the host
+	EventAlertRaised      MachineEvent = "HEALTH_ALERT_RAISED"  // a person or an outside monitor raised an alert
+	EventAlertCleared     MachineEvent = "HEALTH_ALERT_CLEARED" // and cleared it
+	EventMachineDeleted   MachineEvent = "MACHINE_DELETED"      // the machine was deleted
 )
 
 // MachineTransition is one row of the table: an event, the positions that it may
@@ -177,8 +177,7 @@ func MachineTransitions() []MachineTransition {
 		{EventUnassignedIgnored, at(matching, waiting, missing), onward},
 
 		{EventSkuMatchFound, at(ready, waiting), at(updating)},
-		{EventSkuAssigned, at(waiting), at(updating)},
-		{EventVerifyRequested, at(ready, mismatched), at(updating)},
+		{EventVerifyRequested, at(ready, mismatched, waiting), at(updating)},
 		{EventSkuAvailable, at(missing), at(updating)},
 		{EventSkuGenerationAttempted, at(missing), at(updating)},
 		{EventInventoryUpdated, at(updating), at(matching, verifying)},
@@ -189,8 +188,8 @@ func MachineTransitions() []MachineTransition {
 		{EventMismatchAllowed, at(verifying, mismatched), onward},
 		{EventSkuMissing, at(verifying, ready), at(missing)},
 		{EventMissingAllowed, at(verifying, missing), onward},
-		{EventSkuUnset, at(verifying), at(matching)},
-		{EventSkuUnset, at(mismatched, missing), at(waiting)},
+		{EventSkuGone, at(verifying), at(matching)},
+		{EventSkuGone, at(mismatched, missing), at(waiting)},
 		{EventBomValidationDisabled, at(matching, updating, verifying, mismatched, waiting, missing), onward},
 
 		{EventRebooted, at(rebooting), at(running)},

@@ -30,33 +30,60 @@ func positions() []fleet.MachinePosition {
 	return all
 }
 
-func events() []fleet.MachineEvent {
-	return []fleet.MachineEvent{
-		fleet.EventDiscovered, fleet.EventRenamed, fleet.EventSkuMatched, fleet.EventSkuNotFound, fleet.EventSkuVerified,
-		fleet.EventSkuMismatch, fleet.EventSkuAssigned, fleet.EventSkuUnset, fleet.EventDpuReported,
-	}
-}
-
-func TestNextMachinePositionOverTheFullProduct(t *testing.T) {
+func TestTheTableOfMachineTransitionsHoldsTogether(t *testing.T) {
 	t.Parallel()
-	ready := fleet.MachinePosition{State: fleet.StateReady}
-	failed := fleet.MachinePosition{State: fleet.StateBomValidating, Sub: fleet.SubSkuVerificationFailed}
-	waiting := fleet.MachinePosition{State: fleet.StateBomValidating, Sub: fleet.SubWaitingForSkuAssignment}
-	verdicts := map[fleet.MachineEvent]fleet.MachinePosition{
-		fleet.EventSkuMatched: ready, fleet.EventSkuVerified: ready, fleet.EventDpuReported: ready,
-		fleet.EventSkuMismatch: failed, fleet.EventSkuNotFound: waiting, fleet.EventSkuUnset: waiting,
-	}
-	movable := []fleet.MachinePosition{{State: fleet.StateIngesting}, ready, failed, waiting}
-	for _, from := range positions() {
-		for _, event := range events() {
-			want, isVerdict := verdicts[event]
-			to, ok := fleet.NextMachinePosition(from, event)
-			require.Equal(t, isVerdict && slices.Contains(movable, from), ok, "%s + %s", from, event)
-			if ok {
-				require.Equal(t, want, to, "%s + %s", from, event)
+	all := positions()
+	seen := map[string]bool{}
+	reached := map[fleet.MachinePosition]bool{{State: fleet.StateIngesting}: true}
+	left := map[fleet.MachinePosition]bool{}
+	for _, row := range fleet.MachineTransitions() {
+		require.NotEmpty(t, row.From, row.Event)
+		require.NotEmpty(t, row.To, row.Event)
+		for _, from := range row.From {
+			for _, to := range row.To {
+				require.Contains(t, all, from)
+				require.Contains(t, all, to)
+				move := fmt.Sprintf("%s %s %s", from, row.Event, to)
+				require.False(t, seen[move], "%s stands in the table twice", move)
+				seen[move] = true
+				reached[to], left[from] = true, true
 			}
 		}
 	}
+	for _, p := range all {
+		if p.State == fleet.StateFailed || p == (fleet.MachinePosition{State: fleet.StateBomValidating}) || p == (fleet.MachinePosition{State: fleet.StateValidating}) {
+			require.False(t, reached[p], "nothing leads to %s yet, or it needs a sub-state", p)
+			continue
+		}
+		require.True(t, reached[p], "nothing leads to %s", p)
+		require.True(t, left[p], "nothing leads out of %s", p)
+	}
+}
+
+func TestOnlyTheRowsOfTheTableAreAllowed(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for _, from := range positions() {
+		for _, to := range positions() {
+			for _, row := range fleet.MachineTransitions() {
+				allowed := fleet.AllowsMachineTransition(from, row.Event, to)
+				inRow := slices.ContainsFunc(fleet.MachineTransitions(), func(r fleet.MachineTransition) bool {
+					return r.Event == row.Event && slices.Contains(r.From, from) && slices.Contains(r.To, to)
+				})
+				require.Equal(t, inRow, allowed, "%s + %s -> %s", from, row.Event, to)
+				if allowed {
+					count++
+				}
+			}
+			for _, recorded := range []fleet.MachineEvent{
+				fleet.EventDiscovered, fleet.EventRenamed, fleet.EventSkuAssigned, fleet.EventSkuUnassigned, fleet.EventInventoryOverdue,
+				fleet.EventWorkFailed, fleet.EventAlertRaised, fleet.EventAlertCleared, fleet.EventMachineDeleted,
+			} {
+				require.False(t, fleet.AllowsMachineTransition(from, recorded, to), recorded)
+			}
+		}
+	}
+	require.NotZero(t, count)
 }
 
 func TestTheDocumentedDiagramIsThatOfTheTable(t *testing.T) {
@@ -72,7 +99,9 @@ func TestTheDocumentedDiagramIsThatOfTheTable(t *testing.T) {
 	}
 	for _, row := range fleet.MachineTransitions() {
 		for _, from := range row.From {
-			fmt.Fprintf(&b, "    %s --> %s: %s\n", name(from), name(row.To), row.Event)
+			for _, to := range row.To {
+				fmt.Fprintf(&b, "    %s --> %s: %s\n", name(from), name(to), row.Event)
+			}
 		}
 	}
 	b.WriteString("```\n")

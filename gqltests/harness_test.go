@@ -135,7 +135,7 @@ func (b *bundle) refused(t *testing.T, token, document string, vars variables) f
 	return a.Errors[0]
 }
 
-// createSite creates a site and returns its id.
+// createSite creates a site whose machines are validated, and returns its id.
 func (b *bundle) createSite(t *testing.T, name string) string {
 	t.Helper()
 	var out struct {
@@ -143,8 +143,22 @@ func (b *bundle) createSite(t *testing.T, name string) string {
 	}
 	b.must(t, `mutation($input: CreateSiteInput!) { createSite(input: $input) { site { id } } }`,
 		variables{"input": variables{"name": name}}, &out)
+	b.configureSite(t, out.CreateSite.Site.ID, variables{"enabled": true})
 	return out.CreateSite.Site.ID
 }
+
+// configureSite edits a site's bomValidation.
+func (b *bundle) configureSite(t *testing.T, id string, config variables) {
+	t.Helper()
+	b.must(t, `mutation($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }`,
+		variables{"input": variables{"siteId": id, "bomValidation": config}}, nil)
+}
+
+// How long what happens by itself may take, and how often tests look.
+const (
+	polling = 20 * time.Second
+	tick    = 20 * time.Millisecond
+)
 
 // issueToken issues a token and returns its secret.
 func (b *bundle) issueToken(t *testing.T, input variables) string {

@@ -3,7 +3,9 @@ package resolvers
 import (
 	"github.com/99designs/gqlgen/graphql"
 
+	"fleetgraph/ent"
 	"fleetgraph/fleet"
+	"fleetgraph/graph"
 )
 
 // patch tells an absent field from a null one.
@@ -28,6 +30,22 @@ func given(field string, o graphql.Omittable[*string]) (string, error) {
 		return *name, fleet.CheckName(field, *name)
 	}
 	return "", nil
+}
+
+// work is the graph's form of a work item.
+func work(item *ent.WorkItem) graph.Work {
+	form := graph.RefreshInventory{
+		ID: item.ID, MachineID: item.MachineID, RequestedAt: item.RequestedAt, ClaimedAt: item.ClaimedAt,
+		FinishedAt: item.FinishedAt, Outcome: item.Outcome, Error: item.Error,
+	}
+	switch item.Kind {
+	case fleet.WorkReboot:
+		return graph.Reboot(form)
+	case fleet.WorkCleanup:
+		return graph.Cleanup(form)
+	default:
+		return form
+	}
 }
 
 func pointers[T any](values []T) []*T {

@@ -12,7 +12,6 @@ import (
 	"fleetgraph/fleet"
 	"fleetgraph/graph"
 	"fleetgraph/services/access"
-	"fmt"
 )
 
 func (r *queryResolver) Node(ctx context.Context, id string) (ent.Noder, error) {
@@ -28,11 +27,11 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]ent.Noder, e
 }
 
 func (r *queryResolver) Allocations(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationOrder, where *ent.AllocationWhereInput) (*ent.AllocationConnection, error) {
-	panic(fmt.Errorf("not implemented: Allocations - allocations"))
+	return r.Client.Allocation.Query().Paginate(ctx, after, first, before, last, ent.WithAllocationOrder(orderBy), ent.WithAllocationFilter(where.Filter))
 }
 
 func (r *queryResolver) ExpectedMachines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) (*ent.ExpectedMachineConnection, error) {
-	panic(fmt.Errorf("not implemented: ExpectedMachines - expectedMachines"))
+	return r.Client.ExpectedMachine.Query().Paginate(ctx, after, first, before, last, ent.WithExpectedMachineOrder(orderBy), ent.WithExpectedMachineFilter(where.Filter))
 }
 
 func (r *queryResolver) HealthAlerts(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error) {

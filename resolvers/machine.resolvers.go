@@ -12,7 +12,6 @@ import (
 	"fleetgraph/fleet"
 	"fleetgraph/graph"
 	"fleetgraph/services/lifecycle"
-	"fmt"
 )
 
 func (r *machineResolver) Inventory(ctx context.Context, obj *ent.Machine) (*fleet.Inventory, error) {
@@ -42,15 +41,26 @@ func (r *machineResolver) SkuComparison(ctx context.Context, obj *ent.Machine) (
 }
 
 func (r *machineResolver) Allocatable(ctx context.Context, obj *ent.Machine) (bool, error) {
-	panic(fmt.Errorf("not implemented: Allocatable - allocatable"))
+	return len(lifecycle.Blockers(obj)) == 0, nil
 }
 
 func (r *machineResolver) AllocationBlockers(ctx context.Context, obj *ent.Machine) ([]*graph.AllocationBlocker, error) {
-	panic(fmt.Errorf("not implemented: AllocationBlockers - allocationBlockers"))
+	blockers := lifecycle.Blockers(obj)
+	out := make([]*graph.AllocationBlocker, len(blockers))
+	for i, b := range blockers {
+		out[i] = &graph.AllocationBlocker{Code: b.Code, Message: b.Message}
+	}
+	return out, nil
 }
 
 func (r *machineResolver) Work(ctx context.Context, obj *ent.Machine) ([]graph.Work, error) {
-	panic(fmt.Errorf("not implemented: Work - work"))
+	out := []graph.Work{}
+	for _, item := range obj.Edges.WorkItems {
+		if item.FinishedAt == nil {
+			out = append(out, work(item))
+		}
+	}
+	return out, nil
 }
 
 func (r *mutationResolver) ReportInventory(ctx context.Context, input graph.ReportInventoryInput) (*graph.ReportInventoryPayload, error) {
@@ -74,23 +84,51 @@ func (r *mutationResolver) ReportInventory(ctx context.Context, input graph.Repo
 }
 
 func (r *mutationResolver) AllocateMachine(ctx context.Context, input graph.AllocateMachineInput) (*graph.AllocateMachinePayload, error) {
-	panic(fmt.Errorf("not implemented: AllocateMachine - allocateMachine"))
+	err := r.Lifecycle.Allocate(ctx, lifecycle.Allocate{
+		MachineID: input.MachineID, AllocationName: input.AllocationName, Key: valueOf(input.IdempotencyKey),
+	})
+	if err != nil {
+		return nil, err
+	}
+	row, err := r.machine(ctx, input.MachineID)
+	return &graph.AllocateMachinePayload{Machine: row}, err
 }
 
 func (r *mutationResolver) ReleaseMachine(ctx context.Context, input graph.ReleaseMachineInput) (*graph.ReleaseMachinePayload, error) {
-	panic(fmt.Errorf("not implemented: ReleaseMachine - releaseMachine"))
+	if err := r.Lifecycle.Release(ctx, input.MachineID, valueOf(input.IdempotencyKey)); err != nil {
+		return nil, err
+	}
+	row, err := r.machine(ctx, input.MachineID)
+	return &graph.ReleaseMachinePayload{Machine: row}, err
 }
 
 func (r *mutationResolver) DeleteMachine(ctx context.Context, input graph.DeleteMachineInput) (*graph.DeleteMachinePayload, error) {
-	panic(fmt.Errorf("not implemented: DeleteMachine - deleteMachine"))
+	if err := r.Lifecycle.Delete(ctx, input.MachineID, valueOf(input.IdempotencyKey)); err != nil {
+		return nil, err
+	}
+	return &graph.DeleteMachinePayload{DeletedMachineID: input.MachineID}, nil
 }
 
 func (r *mutationResolver) RaiseHealthAlert(ctx context.Context, input graph.RaiseHealthAlertInput) (*graph.RaiseHealthAlertPayload, error) {
-	panic(fmt.Errorf("not implemented: RaiseHealthAlert - raiseHealthAlert"))
+	id, err := r.Lifecycle.RaiseAlert(ctx, lifecycle.RaiseAlert{
+		MachineID: input.MachineID, AlertID: input.AlertID, Source: input.Source, Target: input.Target,
+		Message: input.Message, TenantMessage: input.TenantMessage.Value(), Classifications: input.Classifications,
+		Key: valueOf(input.IdempotencyKey),
+	})
+	if err != nil {
+		return nil, err
+	}
+	row, err := r.healthAlert(ctx, id)
+	return &graph.RaiseHealthAlertPayload{HealthAlert: row}, err
 }
 
 func (r *mutationResolver) ClearHealthAlert(ctx context.Context, input graph.ClearHealthAlertInput) (*graph.ClearHealthAlertPayload, error) {
-	panic(fmt.Errorf("not implemented: ClearHealthAlert - clearHealthAlert"))
+	machineID, err := r.Lifecycle.ClearAlert(ctx, input.HealthAlertID, valueOf(input.IdempotencyKey))
+	if err != nil {
+		return nil, err
+	}
+	row, err := r.machine(ctx, machineID)
+	return &graph.ClearHealthAlertPayload{Machine: row}, err
 }
 
 func (r *queryResolver) Machine(ctx context.Context, site string, name *string, serialNumber *string, bmcMacAddress *string) (*ent.Machine, error) {

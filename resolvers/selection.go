@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fleetgraph/ent"
+	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
@@ -44,6 +45,15 @@ func (r *Resolver) skus(ctx context.Context, ids []string, field string) ([]*ent
 
 func (r *Resolver) machine(ctx context.Context, id string) (*ent.Machine, error) {
 	query, err := r.Client.Machine.Query().Where(machine.ID(id)).CollectOne(ctx, "machine")
+	if err != nil {
+		return nil, err
+	}
+	row, err := query.Only(ctx)
+	return row, gone(err, id)
+}
+
+func (r *Resolver) healthAlert(ctx context.Context, id string) (*ent.HealthAlert, error) {
+	query, err := r.Client.HealthAlert.Query().Where(healthalert.ID(id)).CollectOne(ctx, "healthAlert")
 	if err != nil {
 		return nil, err
 	}

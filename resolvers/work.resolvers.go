@@ -7,14 +7,33 @@ package resolvers
 
 import (
 	"context"
+	"fleetgraph/fleet"
 	"fleetgraph/graph"
-	"fmt"
+	"fleetgraph/services/lifecycle"
 )
 
 func (r *mutationResolver) ClaimWork(ctx context.Context, input graph.ClaimWorkInput) (*graph.ClaimWorkPayload, error) {
-	panic(fmt.Errorf("not implemented: ClaimWork - claimWork"))
+	id, err := r.Lifecycle.ClaimWork(ctx, input.MachineID, valueOf(input.IdempotencyKey))
+	if err != nil || id == "" {
+		return &graph.ClaimWorkPayload{}, err
+	}
+	item, err := r.Lifecycle.Work(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &graph.ClaimWorkPayload{Work: work(item)}, nil
 }
 
 func (r *mutationResolver) FinishWork(ctx context.Context, input graph.FinishWorkInput) (*graph.FinishWorkPayload, error) {
-	panic(fmt.Errorf("not implemented: FinishWork - finishWork"))
+	err := r.Lifecycle.FinishWork(ctx, lifecycle.FinishWork{
+		WorkID: input.WorkID, Outcome: fleet.WorkOutcome(input.Outcome), Error: valueOf(input.Error), Key: valueOf(input.IdempotencyKey),
+	})
+	if err != nil {
+		return nil, err
+	}
+	item, err := r.Lifecycle.Work(ctx, input.WorkID)
+	if err != nil {
+		return nil, err
+	}
+	return &graph.FinishWorkPayload{Work: work(item)}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fleetgraph/ent"
+	"fleetgraph/ent/machine"
 	entsku "fleetgraph/ent/sku"
 	"fleetgraph/fleet"
 	"fleetgraph/services/access"
@@ -34,7 +35,7 @@ type Assign struct {
 	Key       string `json:"-"`
 }
 
-// Assign assigns a SKU of the machine's site to it and verifies it at once. The
+// Assign assigns a SKU of the machine's site to it and asks for a verification. The
 // machine's checks come before the SKU's. Force skips those of its present SKU
 // and state, and needs an admin.
 func (s *Service) Assign(ctx context.Context, in Assign) error {
@@ -74,18 +75,21 @@ func (s *Service) assign(ctx context.Context, tx *ent.Client, m *ent.Machine, ro
 	case row == nil || row.SiteID != m.SiteID:
 		return fleet.Missing("skuId", "SKU_NOT_FOUND", "SKU ID not found: %s", in.SkuID)
 	}
-	m, err := tx.Machine.UpdateOneID(m.ID).SetSkuID(row.ID).SetSkuName(row.Name).Save(ctx)
+	now := s.now()
+	m.SkuID, m.SkuName, m.VerifyRequestedAt = &row.ID, &row.Name, &now
+	err := tx.Machine.Update().Where(machine.ID(m.ID)).
+		SetSkuID(row.ID).SetSkuName(row.Name).SetVerifyRequestedAt(now).SetUpdatedAt(now).Exec(ctx)
 	if err != nil {
 		return err
 	}
 	err = lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
-		Event: fleet.EventSkuAssigned, At: s.now(),
+		Event: fleet.EventSkuAssigned, At: now,
 		Details: map[string]any{"sku": row.Name, "skuRevision": row.Revision, "force": in.Force},
 	})
 	if err != nil {
 		return err
 	}
-	return s.judge(ctx, tx, m, false)
+	return lifecycle.Advance(ctx, tx, s, m, lifecycle.Trigger{}, s.now)
 }
 
 // Unassign is the input of Service.Unassign.
@@ -95,8 +99,8 @@ type Unassign struct {
 	Key       string `json:"-"`
 }
 
-// Unassign takes a machine's SKU and its alert away; the machine waits for
-// another. Without a SKU it changes nothing. Force skips the check of its state,
+// Unassign takes a machine's SKU and its alert away; the machine is matched again or
+// waits for another. Without a SKU it changes nothing. Force skips the check of its state,
 // and needs an admin.
 func (s *Service) Unassign(ctx context.Context, in Unassign) error {
 	if err := requireForce(ctx, in.Force); err != nil {
@@ -112,13 +116,22 @@ func (s *Service) Unassign(ctx context.Context, in Unassign) error {
 		if m.SkuName == nil {
 			return nil
 		}
-		if err := clearSku(ctx, tx, m); err != nil {
+		now, name := s.now(), *m.SkuName
+		update := tx.Machine.Update().Where(machine.ID(m.ID)).SetUpdatedAt(now)
+		withoutSku(m)(update)
+		if err := update.Exec(ctx); err != nil {
 			return err
 		}
-		return s.settle(ctx, tx, m, lifecycle.Change{
-			Event: fleet.EventSkuUnset, At: s.now(),
-			Details: map[string]any{"sku": *m.SkuName, "force": in.Force},
-		}, "")
+		err := lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
+			Event: fleet.EventSkuUnassigned, At: now, Details: map[string]any{"sku": name, "force": in.Force},
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := setAlert(ctx, tx, m, alertSku, "", now); err != nil {
+			return err
+		}
+		return lifecycle.Advance(ctx, tx, s, m, lifecycle.Trigger{}, s.now)
 	})
 }
 
@@ -128,7 +141,8 @@ type Verify struct {
 	Key       string `json:"-"`
 }
 
-// Verify judges a machine again by its last inventory.
+// Verify asks for a verification, which begins with a fresh inventory. A machine
+// without a SKU is held against those of its site instead.
 func (s *Service) Verify(ctx context.Context, in Verify) error {
 	if _, err := access.Require(ctx, fleet.RoleOperator); err != nil {
 		return err
@@ -143,7 +157,14 @@ func (s *Service) Verify(ctx context.Context, in Verify) error {
 		if !slices.Contains(verifiable(), lifecycle.Position(m)) {
 			return wrongState(m, "Specified machine is not in a valid state for machine SKU verification")
 		}
-		return s.judge(ctx, tx, m, false)
+		if m.SkuName != nil {
+			m.VerifyRequestedAt = new(s.now())
+			err := tx.Machine.Update().Where(machine.ID(m.ID)).SetVerifyRequestedAt(*m.VerifyRequestedAt).Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		return lifecycle.Advance(ctx, tx, s, m, lifecycle.Trigger{}, s.now)
 	})
 }
 

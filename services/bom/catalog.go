@@ -2,7 +2,6 @@ package bom
 
 import (
 	"context"
-	"fmt"
 
 	"fleetgraph/ent"
 	"fleetgraph/ent/machine"
@@ -27,8 +26,8 @@ type Replace struct {
 	Key              string `json:"-"`
 }
 
-// Replace replaces what a SKU describes and verifies every machine that has it,
-// in one transaction (the guide, Replacing an existing SKU).
+// Replace replaces what a SKU describes and asks for a verification of every machine
+// that has it (the guide, Replacing an existing SKU).
 func (s *Service) Replace(ctx context.Context, in Replace) error {
 	c, err := access.Require(ctx, fleet.RoleAdmin)
 	if err != nil {
@@ -60,7 +59,7 @@ func (s *Service) Replace(ctx context.Context, in Replace) error {
 		if err := events.Append(ctx, tx, s.event(after, c.Name, "SKU_REPLACED", details)); err != nil {
 			return nil, err
 		}
-		return []string{row.ID}, s.verifyAll(ctx, tx, row.ID)
+		return []string{row.ID}, s.requestVerification(ctx, tx, row.ID)
 	})
 	return err
 }
@@ -81,26 +80,14 @@ func (s *Service) checkReplace(in *Replace) error {
 	return checkMetadata(in.Description.Value, in.DeviceType.Value)
 }
 
-// verifyAll judges every machine of a SKU, in the order of their ids, so that two
-// of these never wait for each other.
-func (s *Service) verifyAll(ctx context.Context, tx *ent.Client, skuID string) error {
-	ids, err := tx.Machine.Query().Where(machine.SkuID(skuID)).Order(ent.Asc(machine.FieldID)).IDs(ctx)
+// requestVerification asks for a verification of every machine of a SKU, which
+// cannot be allocated until it has happened.
+func (s *Service) requestVerification(ctx context.Context, tx *ent.Client, skuID string) error {
+	err := tx.Machine.Update().Where(machine.SkuID(skuID)).SetVerifyRequestedAt(s.now()).Exec(ctx)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		m, err := tx.Machine.Query().Where(machine.ID(id)).ForUpdate().Only(ctx)
-		if err != nil {
-			return err
-		}
-		if m.SkuID == nil || *m.SkuID != skuID {
-			continue
-		}
-		if err := s.judge(ctx, tx, m, false); err != nil {
-			return fmt.Errorf("verify machine %s: %w", m.Name, err)
-		}
-	}
-	return nil
+	return s.skuChanged(ctx, skuID)
 }
 
 // Metadata is the input of Service.UpdateMetadata.

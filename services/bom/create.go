@@ -69,6 +69,9 @@ func (s *Service) Create(ctx context.Context, in Create) ([]string, error) {
 			if err := events.Append(ctx, tx, s.event(row, c.Name, "SKU_CREATED", snapshot(row))); err != nil {
 				return nil, err
 			}
+			if err := s.skuChanged(ctx, row.ID); err != nil {
+				return nil, err
+			}
 		}
 		return ids, nil
 	})

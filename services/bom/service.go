@@ -6,29 +6,31 @@ package bom
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
-
-	"entgo.io/ent/dialect/sql"
 
 	"fleetgraph/ent"
 	"fleetgraph/ent/site"
 	entsku "fleetgraph/ent/sku"
 	"fleetgraph/fleet"
+	"fleetgraph/internal/pgdb"
 	"fleetgraph/services/sku"
 )
 
 // Service keeps SKUs and judges machines by them.
 type Service struct {
 	client  *ent.Client
+	queue   Queue
+	logger  *slog.Logger
 	now     func() time.Time
 	limits  sku.Limits
 	matcher *sku.Matcher
 }
 
-// New returns the service on client, with now as its clock and limits on what a
-// SKU may hold, of which zero is the default.
-func New(client *ent.Client, now func() time.Time, limits sku.Limits) *Service {
-	return &Service{client: client, now: now, limits: limits, matcher: sku.NewMatcher(limits)}
+// New returns the service on client, whose follow-up work goes to queue, with now as
+// its clock and limits on what a SKU may hold, of which zero is the default.
+func New(client *ent.Client, queue Queue, logger *slog.Logger, now func() time.Time, limits sku.Limits) *Service {
+	return &Service{client: client, queue: queue, logger: logger, now: now, limits: limits, matcher: sku.NewMatcher(limits)}
 }
 
 // described is the pure form of a stored SKU.
@@ -56,16 +58,10 @@ func hardware(m *ent.Machine) (*sku.Machine, error) {
 	return sku.NewMachine(inventory, m.FabricPorts), nil
 }
 
-// noKeyUpdate locks rows that are about to be decided on or changed, but not against
-// rows that refer to them, as every row of history refers to its site and every
-// machine to its SKU: FOR UPDATE would have reports of inventories wait, and
-// deadlock with a replacement that waits for their machines.
-func noKeyUpdate(s *sql.Selector) { s.For("NO KEY UPDATE") }
-
 // lockSite serialises what decides on all SKUs of a site: that no two of them
 // describe the same hardware.
 func lockSite(ctx context.Context, tx *ent.Client, id string) error {
-	_, err := tx.Site.Query().Where(site.ID(id), noKeyUpdate).OnlyID(ctx)
+	_, err := tx.Site.Query().Where(site.ID(id), pgdb.ForNoKeyUpdate).OnlyID(ctx)
 	if ent.IsNotFound(err) {
 		return fleet.Missing("siteId", "SITE_NOT_FOUND", "site not found: %s", id)
 	}
@@ -76,7 +72,7 @@ func lockSite(ctx context.Context, tx *ent.Client, id string) error {
 func findSku(ctx context.Context, client *ent.Client, id string, lock bool) (*ent.Sku, error) {
 	query := client.Sku.Query().Where(entsku.ID(id))
 	if lock {
-		query.Where(noKeyUpdate)
+		query.Where(pgdb.ForNoKeyUpdate)
 	}
 	row, err := query.Only(ctx)
 	if ent.IsNotFound(err) {

@@ -7,13 +7,14 @@ import (
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/fleet"
+	"fleetgraph/internal/pgdb"
 )
 
 // Lock loads and locks the machine of this id: INVALID_ARGUMENT for what is no
 // machine's id, NOT_FOUND, reason MACHINE_NOT_FOUND, where there is none that the
 // caller may see.
 func Lock(ctx context.Context, tx *ent.Client, id string) (*ent.Machine, error) {
-	m, err := tx.Machine.Query().Where(machine.ID(id)).ForUpdate().Only(ctx)
+	m, err := tx.Machine.Query().Where(machine.ID(id), pgdb.ForNoKeyUpdate).Only(ctx)
 	return m, notFound(err, id)
 }
 

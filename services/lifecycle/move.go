@@ -32,11 +32,12 @@ func Position(m *ent.Machine) fleet.MachinePosition {
 }
 
 // Move takes m, which the caller has locked, to another position because of
-// c.Event, and records it; m is up to date afterwards. A machine that stays where it
+// c.Event, writes what else changes with it, and records it. m's state and its
+// RunContext are what is written; set reports other columns. A machine that stays where it
 // is keeps the time it came there. FAILED_PRECONDITION, reason MACHINE_STATE, where
 // the table has no such transition; ABORTED, reason STATE_CHANGED, where another was
 // faster.
-func Move(ctx context.Context, tx *ent.Client, m *ent.Machine, to fleet.MachinePosition, c Change) error {
+func Move(ctx context.Context, tx *ent.Client, m *ent.Machine, to fleet.MachinePosition, c Change, set ...func(*ent.MachineUpdate)) error {
 	from := Position(m)
 	if !fleet.AllowsMachineTransition(from, c.Event, to) {
 		return fleet.Precondition("MACHINE_STATE", "a machine that is %s has no transition to %s for %s", from, to, c.Event)
@@ -53,6 +54,14 @@ func Move(ctx context.Context, tx *ent.Client, m *ent.Machine, to fleet.MachineP
 	} else {
 		update.SetSubState(to.Sub)
 		m.SubState = new(to.Sub)
+	}
+	if m.RunContext == nil {
+		update.ClearRunContext()
+	} else {
+		update.SetRunContext(*m.RunContext)
+	}
+	for _, more := range set {
+		more(update)
 	}
 	n, err := update.Save(ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"fleetgraph/ent"
+	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/site"
 	"fleetgraph/fleet"
@@ -26,14 +27,7 @@ const maxInventoryBytes = 2 << 20
 // maxFabricPorts bounds a fabric observation of one machine.
 const maxFabricPorts = 1024
 
-// A Validator judges what a machine's new inventory means for its SKU, and moves
-// the machine accordingly. It runs inside the transaction that stores the
-// inventory; m is locked and holds it.
-type Validator interface {
-	InventoryStored(ctx context.Context, tx *ent.Client, m *ent.Machine) error
-}
-
-// Service takes in inventories.
+// Service takes in inventories and takes machines through their life.
 type Service struct {
 	client    *ent.Client
 	now       func() time.Time
@@ -183,7 +177,7 @@ func (s *Service) store(ctx context.Context, tx *ent.Client, in Report, inventor
 	}
 	ids := make([]string, 0, 2)
 	m, err := tx.Machine.Query().
-		Where(machine.SiteID(in.SiteID), machine.BmcMACAddress(in.BmcMacAddress)).ForUpdate().Only(ctx)
+		Where(machine.SiteID(in.SiteID), machine.BmcMACAddress(in.BmcMacAddress), pgdb.ForNoKeyUpdate).Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
 		if m, err = s.create(ctx, tx, in, inventory); err != nil {
@@ -195,26 +189,76 @@ func (s *Service) store(ctx context.Context, tx *ent.Client, in Report, inventor
 	default:
 		ids = append(ids, m.ID)
 	}
-	if m, err = s.write(ctx, tx, m, in, inventory); err != nil {
+	written, err := s.write(ctx, tx, m, in, inventory)
+	if err != nil {
 		return nil, err
 	}
-	return ids, s.validator.InventoryStored(ctx, tx, m)
+	return ids, Advance(ctx, tx, s.validator, written, Trigger{Before: m}, s.now)
 }
 
 func (s *Service) create(ctx context.Context, tx *ent.Client, in Report, inventory fleet.Inventory) (*ent.Machine, error) {
 	now := s.now()
-	m, err := tx.Machine.Create().
+	expected, err := expectation(ctx, tx, in)
+	if err != nil {
+		return nil, err
+	}
+	create := tx.Machine.Create().
 		SetSiteID(in.SiteID).SetName(in.nameOrDefault()).SetBmcMACAddress(in.BmcMacAddress).SetKind(kind(inventory)).
-		SetState(fleet.StateIngesting).SetStateChangedAt(now).SetCreatedAt(now).SetUpdatedAt(now).
-		Save(ctx)
+		SetState(fleet.StateIngesting).SetStateChangedAt(now).SetCreatedAt(now).SetUpdatedAt(now)
+	details := map[string]any{"bmcMacAddress": in.BmcMacAddress, "kind": kind(inventory)}
+	if expected != nil {
+		details["expectedMachine"], details["sku"] = expected.ID, expected.SkuName
+		create.SetNillableSkuName(expected.SkuName)
+		name, err := freeName(ctx, tx, in, expected.Name)
+		if err != nil {
+			return nil, err
+		}
+		create.SetName(name)
+	}
+	m, err := create.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create machine: %w", err)
 	}
+	if expected != nil {
+		if err := seen(ctx, tx, expected.ID, m.ID); err != nil {
+			return nil, err
+		}
+	}
+	details["name"] = m.Name
 	to := Position(m)
-	return m, Record(ctx, tx, m, nil, &to, Change{
-		Event: fleet.EventDiscovered, At: now,
-		Details: map[string]any{"name": m.Name, "bmcMacAddress": m.BmcMACAddress, "kind": m.Kind},
-	})
+	return m, Record(ctx, tx, m, nil, &to, Change{Event: fleet.EventDiscovered, At: now, Details: details})
+}
+
+// expectation is what an operator expects of the machine that reports; nil for
+// nothing. Its reader need not be allowed to see it.
+func expectation(ctx context.Context, tx *ent.Client, in Report) (*ent.ExpectedMachine, error) {
+	row, err := tx.ExpectedMachine.Query().
+		Where(expectedmachine.SiteID(in.SiteID), expectedmachine.BmcMACAddress(in.BmcMacAddress)).
+		Only(access.AsSystem(ctx, "lifecycle"))
+	if ent.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // nothing is expected
+	}
+	return row, err
+}
+
+// seen links what was expected with the machine that came.
+func seen(ctx context.Context, tx *ent.Client, expectedID, machineID string) error {
+	return tx.ExpectedMachine.Update().Where(expectedmachine.ID(expectedID)).SetMachineID(machineID).
+		Exec(access.AsSystem(ctx, "lifecycle"))
+}
+
+// freeName is the name that was expected, where the report gives none and no other
+// machine of the site has it.
+func freeName(ctx context.Context, tx *ent.Client, in Report, expected string) (string, error) {
+	if in.Name != "" || expected == "" || defaultName.MatchString(expected) {
+		return in.nameOrDefault(), nil
+	}
+	taken, err := tx.Machine.Query().Where(machine.SiteID(in.SiteID), machine.Name(expected)).
+		Exist(access.AsSystem(ctx, "lifecycle"))
+	if err != nil || taken {
+		return in.nameOrDefault(), err
+	}
+	return expected, nil
 }
 
 func (s *Service) write(ctx context.Context, tx *ent.Client, m *ent.Machine, in Report, inventory fleet.Inventory) (*ent.Machine, error) {
