@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -75,8 +74,8 @@ func (b *bundle) way(t *testing.T, id string, after int) []string {
 	out := []string{}
 	for _, e := range b.history(t, id)[after:] {
 		step := e.Cause
-		if e.ToState != nil {
-			step += " > " + strings.TrimPrefix(*e.ToState, "BOM_VALIDATING/")
+		if e.ToState != "" {
+			step += " > " + strings.TrimPrefix(e.ToState, "BOM_VALIDATING/")
 		}
 		out = append(out, step)
 	}
@@ -266,7 +265,7 @@ func TestAnExpectedSkuThatIsMissing(t *testing.T) {
 
 	t.Run("is not generated where nothing is expected of the machine any more", func(t *testing.T) {
 		t.Parallel()
-		l, m := missing(t, nil)
+		l, _ := missing(t, nil)
 		var out struct{ ExpectedMachine struct{ ID string } }
 		l.must(t, `{ expectedMachine(site: "dc1", bmcMacAddress: "`+readyMac+`") { id } }`, nil, &out)
 		l.must(t, `mutation($input: DeleteExpectedMachineInput!) { deleteExpectedMachine(input: $input) { deletedExpectedMachineId } }`,

@@ -139,10 +139,11 @@ func (b *bundle) sql(t *testing.T) *pgx.Conn {
 	return conn
 }
 
-// tables lists the tables of the product.
+// tables lists the tables of the product, without the job queue's, which change by
+// themselves.
 func tables(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1`)
+	rows, err := conn.Query(t.Context(), `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'river_%' ORDER BY 1`)
 	require.NoError(t, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)

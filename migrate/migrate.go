@@ -47,7 +47,9 @@ func Apply(ctx context.Context, db *sql.DB) (applied int, err error) {
 		if err != nil {
 			return fmt.Errorf("apply migrations: %w", err)
 		}
-		return nil
+		n, err := applyRiver(ctx, db)
+		applied += n
+		return err
 	})
 	return applied, err
 }

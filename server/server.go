@@ -13,10 +13,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
-	"fleetgraph/ent"
+	"fleetgraph/internal/jobs"
 	"fleetgraph/server/demo"
 )
 
@@ -37,7 +36,7 @@ const stopTimeout = 15 * time.Second
 type Server struct {
 	logger   *slog.Logger
 	db       *database
-	client   *ent.Client
+	jobs     *runner
 	ready    *readiness
 	listener net.Listener
 	http     *http.Server
@@ -67,8 +66,14 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if s.db, err = openDatabase(ctx, cfg); err != nil {
 		return s, err
 	}
-	root := newResolver(s.db, cfg.SkuLimits, time.Now)
-	s.client = root.Client
+	queue, err := jobs.NewQueue(slog.New(quiet{cfg.Logger.Handler()}))
+	if err != nil {
+		return s, err
+	}
+	root := newResolver(s.db, queue, cfg.Logger, cfg.SkuLimits, time.Now)
+	if s.jobs, err = newRunner(s.db, root, cfg.Logger); err != nil {
+		return s, err
+	}
 	p := presenter{cfg.Logger}
 	s.ready = &readiness{db: s.db.SQL, logger: cfg.Logger}
 	handler, err := routes(cfg.Logger, signedIn(root.Access, p, newGraphHandler(root, cfg.Limits, p)), s.ready)
@@ -110,25 +115,29 @@ func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
 	s.logger.InfoContext(ctx, "serving", slog.String("address", s.listener.Addr().String()))
-	background, end := context.WithCancel(ctx)
-	var working sync.WaitGroup
-	working.Go(func() { sweep(background, s.client, s.logger) })
-	var err error
-	select {
-	case <-ctx.Done():
-		s.logger.InfoContext(ctx, "stopping")
-	case <-s.db.down():
-		err = errors.New("the server's own Postgres has ended by itself; its last lines in this log say why")
-	case err = <-served:
-		served <- nil
+	err := s.jobs.start(ctx)
+	if err == nil {
+		err = s.wait(ctx, served)
 	}
-	end()
-	working.Wait()
-	err = errors.Join(err, s.stopHTTP(ctx), s.close(ctx))
+	err = errors.Join(err, s.stopHTTP(ctx), s.jobs.stop(ctx), s.close(ctx))
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
 	return err
+}
+
+// wait returns when ctx has ended, or with what else ended the service.
+func (s *Server) wait(ctx context.Context, served chan error) error {
+	select {
+	case <-ctx.Done():
+		s.logger.InfoContext(ctx, "stopping")
+		return nil
+	case <-s.db.down():
+		return errors.New("the server's own Postgres has ended by itself; its last lines in this log say why")
+	case err := <-served:
+		served <- nil
+		return err
+	}
 }
 
 // stopHTTP ends the service of requests.

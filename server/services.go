@@ -1,10 +1,8 @@
 package server
 
 import (
+	"log/slog"
 	"time"
-
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
 
 	"fleetgraph/ent"
 	"fleetgraph/resolvers"
@@ -17,10 +15,10 @@ import (
 
 // newResolver builds the services on a database and the root of the resolvers over
 // them. Every read through its client is scoped to the caller.
-func newResolver(db *database, limits sku.Limits, now func() time.Time) *resolvers.Resolver {
-	client := ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db.SQL)))
+func newResolver(db *database, queue bom.Queue, logger *slog.Logger, limits sku.Limits, now func() time.Time) *resolvers.Resolver {
+	client := ent.NewClient(ent.Driver(db.Driver()))
 	access.Intercept(client)
-	skus := bom.New(client, now, limits)
+	skus := bom.New(client, queue, logger, now, limits)
 	return &resolvers.Resolver{
 		Client:    client,
 		Access:    access.New(client, now),

@@ -15,7 +15,8 @@ const txAttempts = 3
 // InTx runs fn in one transaction of client and commits it when fn returns nil;
 // any other outcome, a panic included, rolls it back. It is the one place that
 // begins a transaction. Where Postgres broke the transaction off (deadlock,
-// serialization failure) fn runs again, so it must have no effect but through tx.
+// serialization failure) fn runs again, so it must have no effect but through tx and
+// SQLTx(ctx).
 // Entities that fn read are dead afterwards: return ids, and read again.
 func InTx(ctx context.Context, client *ent.Client, fn func(ctx context.Context, tx *ent.Client) error) error {
 	var err error
@@ -28,6 +29,7 @@ func InTx(ctx context.Context, client *ent.Client, fn func(ctx context.Context, 
 }
 
 func inTxOnce(ctx context.Context, client *ent.Client, fn func(ctx context.Context, tx *ent.Client) error) (err error) {
+	ctx = context.WithValue(ctx, holderKey{}, &holder{})
 	tx, err := client.Tx(ctx)
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)

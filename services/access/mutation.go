@@ -117,3 +117,15 @@ func Sweep(ctx context.Context, client *ent.Client, now time.Time) (int, error) 
 	return client.IdempotencyRecord.Delete().
 		Where(idempotencyrecord.CreatedAtLT(now.Add(-keyLifetime))).Exec(AsSystem(ctx, "idempotency"))
 }
+
+// SweepKeys forgets the keys whose time is over.
+type SweepKeys struct{}
+
+// Kind of the job.
+func (SweepKeys) Kind() string { return "idempotency.sweep" }
+
+// SweepKeys does that job.
+func (s *Service) SweepKeys(ctx context.Context, _ SweepKeys) error {
+	_, err := Sweep(ctx, s.client, s.now())
+	return err
+}

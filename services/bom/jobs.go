@@ -10,6 +10,7 @@ import (
 	"fleetgraph/ent/predicate"
 	entsku "fleetgraph/ent/sku"
 	"fleetgraph/fleet"
+	"fleetgraph/internal/jobs"
 	"fleetgraph/internal/pgdb"
 	"fleetgraph/services/access"
 	"fleetgraph/services/lifecycle"
@@ -25,11 +26,8 @@ const attendRetry = time.Minute
 
 // A Queue takes jobs into the transaction of ctx: they exist if it commits.
 type Queue interface {
-	Insert(ctx context.Context, args ...JobArgs) error
+	Insert(ctx context.Context, args ...jobs.Args) error
 }
-
-// JobArgs are the arguments of a job, whose kind they name.
-type JobArgs interface{ Kind() string }
 
 // EvaluateSku looks at the machines that a new or replaced SKU concerns, from the id
 // After on.
@@ -63,7 +61,7 @@ func (s *Service) skuChanged(ctx context.Context, id string) error {
 
 // SiteConfigured has every machine of a site looked at again; it is called in the
 // transaction that changes the site's configuration.
-func (s *Service) SiteConfigured(ctx context.Context, siteID string) error {
+func (s *Service) SiteConfigured(ctx context.Context, _ *ent.Client, siteID string) error {
 	return s.queue.Insert(ctx, EvaluateSite{SiteID: siteID})
 }
 
@@ -139,7 +137,7 @@ func (s *Service) page(ctx context.Context, concerned predicate.Machine, after s
 	return rows[len(rows)-1].ID, nil
 }
 
-func (s *Service) enqueue(ctx context.Context, args JobArgs) error {
+func (s *Service) enqueue(ctx context.Context, args jobs.Args) error {
 	return pgdb.InTx(ctx, s.client, func(ctx context.Context, _ *ent.Client) error { return s.queue.Insert(ctx, args) })
 }
 
