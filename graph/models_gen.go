@@ -173,14 +173,6 @@ type ClearHealthAlertPayload struct {
 	Machine *ent.Machine `json:"machine"`
 }
 
-// A value of a site's configuration that takes effect otherwise than it was given.
-type ConfigurationWarning struct {
-	// Path of the field in the input, such as machineValidation.staleRunTimeout.
-	Field string `json:"field"`
-	// What a person should read.
-	Message string `json:"message"`
-}
-
 // Input of createExpectedMachine.
 type CreateExpectedMachineInput struct {
 	// The site that the machine is expected at.
@@ -827,7 +819,7 @@ type UpdateSitePayload struct {
 	// The site after the edit.
 	Site *ent.Site `json:"site"`
 	// Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed.
-	Warnings []*ConfigurationWarning `json:"warnings"`
+	Warnings []*fleet.ConfigWarning `json:"warnings"`
 }
 
 // Input of updateSkuMetadata.

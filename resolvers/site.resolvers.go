@@ -25,15 +25,16 @@ func (r *mutationResolver) CreateSite(ctx context.Context, input graph.CreateSit
 }
 
 func (r *mutationResolver) UpdateSite(ctx context.Context, input graph.UpdateSiteInput) (*graph.UpdateSitePayload, error) {
-	id, err := r.Sites.Update(ctx, site.Update{
+	warnings, err := r.Sites.Update(ctx, site.Update{
 		SiteID: input.SiteID, Name: patch(input.Name), Description: patch(input.Description),
+		Bom: bomPatch(input.BomValidation), Validation: validationPatch(input.MachineValidation),
 		ExpectedRevision: input.ExpectedRevision.Value(), Key: valueOf(input.IdempotencyKey),
 	})
 	if err != nil {
 		return nil, err
 	}
-	row, err := r.site(ctx, id)
-	return &graph.UpdateSitePayload{Site: row}, err
+	row, err := r.site(ctx, input.SiteID)
+	return &graph.UpdateSitePayload{Site: row, Warnings: pointers(warnings)}, err
 }
 
 func (r *queryResolver) Site(ctx context.Context, name string) (*ent.Site, error) {

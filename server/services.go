@@ -22,7 +22,7 @@ func newResolver(db *database, queue bom.Queue, logger *slog.Logger, limits sku.
 	return &resolvers.Resolver{
 		Client:    client,
 		Access:    access.New(client, now),
-		Sites:     site.New(client, now),
+		Sites:     site.New(client, now, skus),
 		Bom:       skus,
 		Lifecycle: lifecycle.New(client, now, skus),
 	}

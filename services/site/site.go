@@ -4,6 +4,8 @@ package site
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"fleetgraph/ent"
@@ -14,15 +16,22 @@ import (
 	"fleetgraph/services/events"
 )
 
+// An Evaluator has every machine of a site looked at again, in the transaction that
+// changes what the site says about them.
+type Evaluator interface {
+	SiteConfigured(ctx context.Context, tx *ent.Client, siteID string) error
+}
+
 // Service creates and edits sites.
 type Service struct {
-	client *ent.Client
-	now    func() time.Time
+	client    *ent.Client
+	now       func() time.Time
+	evaluator Evaluator
 }
 
 // New returns the service on client, with now as its clock.
-func New(client *ent.Client, now func() time.Time) *Service {
-	return &Service{client: client, now: now}
+func New(client *ent.Client, now func() time.Time, evaluator Evaluator) *Service {
+	return &Service{client: client, now: now, evaluator: evaluator}
 }
 
 // Create is the input of Service.Create.
@@ -72,22 +81,25 @@ type Update struct {
 	SiteID           string
 	Name             fleet.Patch[string]
 	Description      fleet.Patch[string]
+	Bom              fleet.Patch[Bom]        // cleared: all defaults
+	Validation       fleet.Patch[Validation] // the same
 	ExpectedRevision *int
 	Key              string `json:"-"`
 }
 
-// Update edits a site and returns its id. An edit that changes nothing leaves the
-// revision and the history alone.
-func (s *Service) Update(ctx context.Context, in Update) (string, error) {
+// Update edits a site and returns what of the configuration takes effect otherwise
+// than it was given. An edit that changes nothing leaves the revision and the history
+// alone; one that concerns the site's machines has all of them looked at again.
+func (s *Service) Update(ctx context.Context, in Update) ([]fleet.ConfigWarning, error) {
 	c, err := access.Require(ctx, fleet.RoleAdmin)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := in.check(); err != nil {
-		return "", err
+		return nil, err
 	}
-	_, err = access.Run(ctx, s.client, access.Mutation{Name: "updateSite", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
-		row, err := tx.Site.Query().Where(site.ID(in.SiteID)).ForUpdate().Only(ctx)
+	out, err := access.Run(ctx, s.client, access.Mutation{Name: "updateSite", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+		row, err := tx.Site.Query().Where(site.ID(in.SiteID), pgdb.ForNoKeyUpdate).Only(ctx)
 		if ent.IsNotFound(err) {
 			return nil, fleet.Missing("siteId", "SITE_NOT_FOUND", "site not found: %s", in.SiteID)
 		}
@@ -97,30 +109,71 @@ func (s *Service) Update(ctx context.Context, in Update) (string, error) {
 		if err := fleet.CheckRevision(in.ExpectedRevision, row.Revision); err != nil {
 			return nil, err
 		}
-		before := map[string]any{"name": row.Name, "description": row.Description}
-		name, description := row.Name, row.Description
-		if in.Name.Set {
-			name = *in.Name.Value
-		}
-		if in.Description.Set {
-			description = in.Description.Or("")
-		}
-		if name == row.Name && description == row.Description {
-			return []string{row.ID}, nil
-		}
-		now := s.now()
-		err = tx.Site.Update().Where(site.ID(row.ID)).SetName(name).SetDescription(description).
-			AddRevision(1).SetUpdatedAt(now).Exec(ctx)
-		if err != nil {
-			return nil, nameTaken(err, name)
-		}
-		return []string{row.ID}, events.Append(ctx, tx, events.Transition{
-			SiteID: &row.ID, SubjectType: fleet.SubjectSite, SubjectID: row.ID,
-			Cause: "SITE_UPDATED", Actor: c.Name, At: now,
-			Details: map[string]any{"before": before, "after": map[string]any{"name": name, "description": description}},
-		})
+		return s.update(ctx, tx, c.Name, row, in)
 	})
-	return in.SiteID, err
+	if err != nil {
+		return nil, err
+	}
+	return decodeWarnings(out.Result[0])
+}
+
+// update returns the warnings in their JSON form: a repeat returns them again.
+func (s *Service) update(ctx context.Context, tx *ent.Client, actor string, row *ent.Site, in Update) ([]string, error) {
+	was := configured{row.BomValidation, row.MachineValidation}
+	is, warnings, err := in.configure(was)
+	if err != nil {
+		return nil, err
+	}
+	result, err := json.Marshal(warnings)
+	if err != nil {
+		return nil, err
+	}
+	name, description := row.Name, row.Description
+	if in.Name.Set {
+		name = *in.Name.Value
+	}
+	if in.Description.Set {
+		description = in.Description.Or("")
+	}
+	before, after := map[string]any{}, map[string]any{}
+	for key, values := range map[string][2]string{"name": {row.Name, name}, "description": {row.Description, description}} {
+		if values[0] != values[1] {
+			before[key], after[key] = values[0], values[1]
+		}
+	}
+	if err := differences("bom_validation", was.Bom, is.Bom, before, after); err != nil {
+		return nil, err
+	}
+	if err := differences("machine_validation_config", was.Validation, is.Validation, before, after); err != nil {
+		return nil, err
+	}
+	if len(after) == 0 {
+		return []string{string(result)}, nil
+	}
+	now := s.now()
+	err = tx.Site.Update().Where(site.ID(row.ID)).SetName(name).SetDescription(description).
+		SetBomValidation(is.Bom).SetMachineValidation(is.Validation).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
+	if err != nil {
+		return nil, nameTaken(err, name)
+	}
+	if movesMachines(was, is) {
+		if err := s.evaluator.SiteConfigured(ctx, tx, row.ID); err != nil {
+			return nil, err
+		}
+	}
+	return []string{string(result)}, events.Append(ctx, tx, events.Transition{
+		SiteID: &row.ID, SubjectType: fleet.SubjectSite, SubjectID: row.ID,
+		Cause: "SITE_UPDATED", Actor: actor, At: now,
+		Details: map[string]any{"before": before, "after": after},
+	})
+}
+
+func decodeWarnings(text string) ([]fleet.ConfigWarning, error) {
+	var warnings []fleet.ConfigWarning
+	if err := json.Unmarshal([]byte(text), &warnings); err != nil {
+		return nil, fmt.Errorf("warnings of updateSite: %w", err)
+	}
+	return warnings, nil
 }
 
 func (in Update) check() error {
