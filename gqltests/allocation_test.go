@@ -107,7 +107,7 @@ func TestWhatKeepsAMachineFromBeingAllocated(t *testing.T) {
 	var out struct {
 		HealthAlerts struct{ Nodes []struct{ ID string } }
 	}
-	l.must(t, `{ healthAlerts(where: {alertID: "SkuValidation"}) { nodes { id } } }`, nil, &out)
+	l.must(t, `{ healthAlerts(where: {alertId: "SkuValidation"}) { nodes { id } } }`, nil, &out)
 	l.refusedFor(t, clearAlert, variables{"healthAlertId": out.HealthAlerts.Nodes[0].ID}, "FAILED_PRECONDITION", "ALERT_OF_SYSTEM")
 	l.refusedFor(t, raiseAlert, variables{"machineId": m.ID, "alertId": "SkuValidation", "source": "sku-validation", "message": "x"}, "INVALID_ARGUMENT", "SOURCE_RESERVED")
 	_ = sku

@@ -316,8 +316,7 @@ func TestAVerificationFromReadySkipsTheTests(t *testing.T) { // 4.2, 4.3, 5.1
 	for range 3 { // and stays
 		require.Equal(t, "SKU_VERIFICATION_FAILED", l.arrives(t, readyMac, l.good).position())
 	}
-	require.Equal(t, []string{"Number of CPUs (2) does not match expected (3)", "Number of CPU threads (128) does not match expected (192)"},
-		strings.Split(l.alerts(t, m.ID)[0], "\n")[:2])
+	require.Contains(t, l.alerts(t, m.ID)[0], "Number of CPUs (2) does not match expected (3)")
 	require.Equal(t, "UPDATING_INVENTORY", l.called(t, assignSku, variables{"machineId": m.ID, "skuId": right, "force": true}).position())
 	require.Equal(t, "READY", l.arrives(t, readyMac, l.good).position())
 	require.Empty(t, l.alerts(t, m.ID))

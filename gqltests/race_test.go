@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const reportInventory = `mutation($input: ReportInventoryInput!) { reportInventory(input: $input) { created machine { id name state } } }`
+const reportInventory = `mutation($input: ReportInventoryInput!) { reportInventory(input: $input) { created machine { id name state subState skuName } } }`
 
 // outcomes counts answers by the reason of their error, "" for none.
 func outcomes(t *testing.T, answers []answer) map[string]int {
@@ -117,7 +117,7 @@ func TestADeletionAndAnAssignmentAtOnceNeverBothHappen(t *testing.T) {
 			case 0:
 				answers[i] = h.do(t, h.admin, deleteSku, variables{"input": variables{"skuId": id}})
 			case 1:
-				answers[i] = h.do(t, h.admin, assignSku, variables{"input": variables{"machineId": h.here.waiting.ID, "skuId": id}})
+				answers[i] = h.do(t, h.admin, assignSku, variables{"input": variables{"machineId": h.here.waiting.ID, "skuId": id, "force": true}})
 			default: // matches it
 				answers[i] = h.do(t, h.admin, reportInventory, variables{"input": variables{"siteId": h.here.id, "bmcMacAddress": "02:00:00:00:02:01", "inventory": inventory(t, "composed/xe9680_8gpu.json")}})
 			}

@@ -16,6 +16,9 @@ import (
 // retryWork is how long after a failure work is wanted again.
 const retryWork = time.Minute
 
+// workRetention is how long work that ended is kept, as long as idempotency keys.
+const workRetention = 24 * time.Hour
+
 // maxWorkError bounds an agent's explanation, in bytes.
 const maxWorkError = 4096
 
@@ -34,8 +37,8 @@ func wanted(m *ent.Machine, config Configuration) fleet.WorkKind {
 }
 
 // reconcileWork makes kind the one thing that is wanted of m's host: what is open
-// besides ends, and what is not open yet is opened. Ended items are kept until the
-// next one, for the agent whose answer was lost.
+// besides ends, and what is not open yet is opened. Ended items are kept for a while,
+// for the agent whose answer was lost; the history keeps what they led to.
 func reconcileWork(ctx context.Context, tx *ent.Client, m *ent.Machine, kind fleet.WorkKind, now time.Time) error {
 	open, err := tx.WorkItem.Query().Where(workitem.MachineID(m.ID), workitem.FinishedAtIsNil()).All(ctx)
 	if err != nil {
@@ -56,7 +59,7 @@ func reconcileWork(ctx context.Context, tx *ent.Client, m *ent.Machine, kind fle
 	if kind == "" {
 		return nil
 	}
-	if _, err := tx.WorkItem.Delete().Where(workitem.MachineID(m.ID), workitem.FinishedAtNotNil()).Exec(ctx); err != nil {
+	if _, err := tx.WorkItem.Delete().Where(workitem.MachineID(m.ID), workitem.FinishedAtLT(now.Add(-workRetention))).Exec(ctx); err != nil {
 		return err
 	}
 	return tx.WorkItem.Create().SetSiteID(m.SiteID).SetMachineID(m.ID).SetKind(kind).SetRequestedAt(now).Exec(ctx)
