@@ -43,21 +43,3 @@ func (r *mutationResolver) ReplaceAllExpectedMachines(ctx context.Context, input
 func (r *queryResolver) ExpectedMachine(ctx context.Context, site string, bmcMacAddress string) (*ent.ExpectedMachine, error) {
 	panic(fmt.Errorf("not implemented: ExpectedMachine - expectedMachine"))
 }
-
-func (r *expectedMachineUpdateResolver) ExpectedMachineID(ctx context.Context, obj *ent.ExpectedMachineUpdate, data string) error {
-	panic(fmt.Errorf("not implemented: ExpectedMachineID - expectedMachineId"))
-}
-
-func (r *expectedMachineUpdateResolver) Patch(ctx context.Context, obj *ent.ExpectedMachineUpdate, data *graph.ExpectedMachinePatch) error {
-	panic(fmt.Errorf("not implemented: Patch - patch"))
-}
-
-func (r *expectedMachineUpdateResolver) ExpectedRevision(ctx context.Context, obj *ent.ExpectedMachineUpdate, data *int) error {
-	panic(fmt.Errorf("not implemented: ExpectedRevision - expectedRevision"))
-}
-
-func (r *Resolver) ExpectedMachineUpdate() graph.ExpectedMachineUpdateResolver {
-	return &expectedMachineUpdateResolver{r}
-}
-
-type expectedMachineUpdateResolver struct{ *Resolver }
