@@ -67,8 +67,12 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if s.db, err = openDatabase(ctx, cfg); err != nil {
 		return s, err
 	}
-	root := newResolver(s.db, cfg.SkuLimits, time.Now)
-	s.client = root.Client
+	s.client = newClient(s.db)
+	box, err := openKey(ctx, cfg, s.client)
+	if err != nil {
+		return s, err
+	}
+	root := newResolver(s.client, box, cfg.SkuLimits, time.Now)
 	p := presenter{cfg.Logger}
 	s.ready = &readiness{db: s.db.SQL, logger: cfg.Logger}
 	handler, err := routes(cfg.Logger, signedIn(root.Access, p, newGraphHandler(root, cfg.Limits, p)), s.ready)

@@ -7,19 +7,27 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 
 	"fleetgraph/ent"
+	"fleetgraph/internal/seal"
 	"fleetgraph/resolvers"
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
+	"fleetgraph/services/expected"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 	"fleetgraph/services/sku"
 )
 
-// newResolver builds the services on a database and the root of the resolvers over
-// them. Every read through its client is scoped to the caller.
-func newResolver(db *database, limits sku.Limits, now func() time.Time) *resolvers.Resolver {
+// newClient opens the entities of a database. Every read through it is scoped to the
+// caller.
+func newClient(db *database) *ent.Client {
 	client := ent.NewClient(ent.Driver(entsql.OpenDB(dialect.Postgres, db.SQL)))
 	access.Intercept(client)
+	return client
+}
+
+// newResolver builds the services on a client and the root of the resolvers over
+// them. box seals credentials; nil where there is no key.
+func newResolver(client *ent.Client, box *seal.Box, limits sku.Limits, now func() time.Time) *resolvers.Resolver {
 	skus := bom.New(client, now, limits)
 	return &resolvers.Resolver{
 		Client:    client,
@@ -27,5 +35,6 @@ func newResolver(db *database, limits sku.Limits, now func() time.Time) *resolve
 		Sites:     site.New(client, now),
 		Bom:       skus,
 		Lifecycle: lifecycle.New(client, now, skus),
+		Expected:  expected.New(client, now, box),
 	}
 }
