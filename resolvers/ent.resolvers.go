@@ -32,7 +32,7 @@ func (r *queryResolver) Allocations(ctx context.Context, after *relay.Cursor, fi
 }
 
 func (r *queryResolver) ExpectedMachines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) (*ent.ExpectedMachineConnection, error) {
-	panic(fmt.Errorf("not implemented: ExpectedMachines - expectedMachines"))
+	return r.Client.ExpectedMachine.Query().Paginate(ctx, after, first, before, last, ent.WithExpectedMachineOrder(orderBy), ent.WithExpectedMachineFilter(where.Filter))
 }
 
 func (r *queryResolver) HealthAlerts(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) (*ent.HealthAlertConnection, error) {
