@@ -213,7 +213,92 @@ func mutations(t *testing.T, h *hall) []mutation {
 		{
 			name: "deleteSku", payload: "deletedSkuId", role: "ADMIN", input: variables{"skuId": h.here.deletable}, references: []reference{sku},
 		},
+		{
+			name: "createExpectedMachine", payload: "expectedMachine { id }", role: "ADMIN",
+			input: variables{"siteId": h.here.id, "expectedMachine": everythingNamed(1), "allowUnknownSku": true},
+			faults: expectedRefused(func(change variables) variables {
+				return variables{"expectedMachine": merged(everythingNamed(1), change)}
+			}, ""),
+			references: []reference{site},
+		},
+		{
+			name: "updateExpectedMachine", payload: "expectedMachine { id }", role: "ADMIN",
+			input:      variables{"expectedMachineId": h.here.expected, "patch": variables{"description": "d", "skuName": nil}, "expectedRevision": 1},
+			faults:     expectedRefused(func(change variables) variables { return variables{"patch": change} }, ""),
+			references: []reference{{field: "expectedMachineId", prefix: fleet.PrefixExpected, reason: "EXPECTED_MACHINE_NOT_FOUND", foreign: h.there.expected, set: single("expectedMachineId")}},
+		},
+		{
+			name: "createExpectedMachines", payload: "expectedMachines { id }", role: "ADMIN",
+			input: variables{"siteId": h.here.id, "expectedMachines": []any{everythingNamed(2), everythingNamed(3)}, "allowUnknownSku": true},
+			faults: of(expectedRefused(func(change variables) variables {
+				return variables{"expectedMachines": []any{everythingNamed(2), merged(everythingNamed(3), change)}}
+			}, "expectedMachines"), []invalid{
+				{"none", variables{"expectedMachines": []any{}}, "BATCH_SIZE", "expectedMachines"},
+				{"too many", variables{"expectedMachines": slices.Repeat([]any{variables{"bmcMacAddress": bmc(2)}}, 101)}, "BATCH_SIZE", "expectedMachines"},
+				{"one twice", variables{"expectedMachines": []any{everythingNamed(2), everythingNamed(2)}}, "BATCH_INVALID", "expectedMachines"},
+				{"one null", variables{"expectedMachines": []any{everythingNamed(2), nil}}, validation, "expectedMachines.1"},
+			}),
+			references: []reference{site},
+		},
+		{
+			name: "updateExpectedMachines", payload: "expectedMachines { id }", role: "ADMIN",
+			input: variables{"siteId": h.here.id, "updates": []any{
+				variables{"expectedMachineId": h.here.expected, "patch": variables{"name": "n1"}, "expectedRevision": 2},
+				variables{"expectedMachineId": h.here.surplus, "patch": variables{"name": "n2"}},
+			}},
+			faults: of(expectedRefused(func(change variables) variables {
+				return variables{"updates": []any{variables{"expectedMachineId": h.here.expected, "patch": change}}}
+			}, "updates"), []invalid{
+				{"none", variables{"updates": []any{}}, "BATCH_SIZE", "updates"},
+				{"too many", variables{"updates": slices.Repeat([]any{variables{"expectedMachineId": h.here.expected, "patch": variables{}}}, 101)}, "BATCH_SIZE", "updates"},
+				{"one of the other site", variables{"updates": []any{variables{"expectedMachineId": h.there.expected, "patch": variables{}}}}, "BATCH_INVALID", "updates"},
+				{"an id that is none", variables{"updates": []any{variables{"expectedMachineId": "x", "patch": variables{}}}}, "BATCH_INVALID", "updates"},
+				{"no patch", variables{"updates": []any{variables{"expectedMachineId": h.here.expected, "patch": nil}}}, validation, "updates.0.patch"},
+			}),
+			references: []reference{site},
+		},
+		{
+			name: "deleteExpectedMachine", payload: "deletedExpectedMachineId", role: "ADMIN", input: variables{"expectedMachineId": h.here.surplus},
+			references: []reference{{field: "expectedMachineId", prefix: fleet.PrefixExpected, reason: "EXPECTED_MACHINE_NOT_FOUND", foreign: h.there.expected, set: single("expectedMachineId")}},
+		},
+		{
+			name: "replaceAllExpectedMachines", payload: "createdCount deletedCount", role: "ADMIN",
+			input: variables{"siteId": h.here.id, "expectedCount": 4, "expectedMachines": []any{everythingNamed(4)}, "allowUnknownSku": true},
+			faults: of(expectedRefused(func(change variables) variables {
+				return variables{"expectedMachines": []any{everythingNamed(4), merged(everythingNamed(5), change)}}
+			}, "expectedMachines.1."), []invalid{
+				{"one twice", variables{"expectedMachines": []any{everythingNamed(4), everythingNamed(4)}}, "DUPLICATE", "expectedMachines.1.bmcMacAddress"},
+			}),
+			references: []reference{site},
+		},
 	}
+}
+
+// everythingNamed is an item with every field, whose SKU need not exist, as a literal
+// can have it.
+func everythingNamed(n int) variables {
+	return merged(everything(bmc(0x100+n)), variables{"dpuMode": enum("NO_DPU")})
+}
+
+// expectedRefused are faults of an expected machine within the input that with makes.
+// They are at their own field below a path that ends in a dot or is empty; any other
+// path is the list of a batch, whose errors are in details.
+func expectedRefused(with func(variables) variables, path string) []invalid {
+	out := []invalid{}
+	for name, c := range refusedItems() {
+		reason, field := c.reason, path+c.field
+		if path != "" && !strings.HasSuffix(path, ".") {
+			reason, field = "BATCH_INVALID", path
+		}
+		change := c.change
+		for one, other := range map[string]string{"bmcUsername": "bmcPassword", "bmcPassword": "bmcUsername"} {
+			if _, ok := c.change[other]; ok && c.reason == "CREDENTIALS_INCOMPLETE" {
+				change = merged(change, variables{one: nil})
+			}
+		}
+		out = append(out, invalid{name, with(change), reason, field})
+	}
+	return out
 }
 
 func (h *hall) inventoryInput(t *testing.T) variables {

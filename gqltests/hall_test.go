@@ -20,6 +20,8 @@ type place struct {
 	spare     string // a SKU that no machine has
 	deletable string // another
 	token     string // id of a viewer's token bound to the site
+	expected  string // an expected machine
+	surplus   string // another
 }
 
 // hall is a server with two sites that hold the same, and a caller of each role,
@@ -65,6 +67,7 @@ func (h *hall) newPlace(t *testing.T, name string) place {
 	require.Equal(t, "WAITING_FOR_SKU_ASSIGNMENT", p.waiting.SubState)
 	p.spare = h.newSku(t, p.id, "spare", ofChassis(h.generate(t, p.waiting.ID), "Spare"))
 	p.deletable = h.newSku(t, p.id, "deletable", ofChassis(h.generate(t, p.waiting.ID), "Deletable"))
+	p.expected, p.surplus = h.newExpected(t, p.id, "02:00:00:00:00:41"), h.newExpected(t, p.id, "02:00:00:00:00:42")
 	p.token, _ = h.issue(t, variables{"name": name + "-viewer", "role": "VIEWER", "siteIds": []string{p.id}})
 	return p
 }
@@ -83,6 +86,16 @@ func (b *bundle) newSku(t *testing.T, siteID, name string, components map[string
 	}
 	b.must(t, createSku, variables{"input": variables{"siteId": siteID, "name": name, "components": components}}, &out)
 	return out.CreateSku.Sku.ID
+}
+
+// newExpected registers an expected machine and returns its id.
+func (b *bundle) newExpected(t *testing.T, siteID, mac string) string {
+	t.Helper()
+	var out struct {
+		CreateExpectedMachine struct{ ExpectedMachine struct{ ID string } }
+	}
+	b.must(t, createExpected, variables{"input": variables{"siteId": siteID, "expectedMachine": variables{"bmcMacAddress": mac}}}, &out)
+	return out.CreateExpectedMachine.ExpectedMachine.ID
 }
 
 // issue issues a token and returns its id and its secret.

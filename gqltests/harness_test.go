@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"fleetgraph/internal/seal"
 	"fleetgraph/internal/testdb"
 	"fleetgraph/migrate"
 	"fleetgraph/server"
@@ -43,12 +44,19 @@ type bundle struct {
 // setup starts a server, which ends with the test.
 func setup(t *testing.T) *bundle {
 	t.Helper()
+	key, err := seal.NewKey()
+	require.NoError(t, err)
+	return setupWith(t, server.Config{EncryptionKey: string(key), Logger: slog.New(slog.DiscardHandler)})
+}
+
+// setupWith is setup with settings of the server.
+func setupWith(t *testing.T, cfg server.Config) *bundle {
+	t.Helper()
 	b := &bundle{database: testdb.New(t), statements: &counter{}, http: &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}}
 	tokenFile := filepath.Join(t.TempDir(), "token")
-	srv, err := server.New(t.Context(), server.Config{
-		Listen: "127.0.0.1:0", DatabaseURL: b.database, AdminTokenFile: tokenFile,
-		Logger: slog.New(slog.DiscardHandler), Output: io.Discard, Tracer: b.statements,
-	})
+	cfg.Listen, cfg.DatabaseURL, cfg.AdminTokenFile = "127.0.0.1:0", b.database, tokenFile
+	cfg.Output, cfg.Tracer = io.Discard, b.statements
+	srv, err := server.New(t.Context(), cfg)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

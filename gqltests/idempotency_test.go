@@ -28,6 +28,10 @@ func otherwise(h *hall, m mutation) variables {
 		return merged(m.input, variables{"skuId": h.there.deletable})
 	case "createSkus":
 		return merged(m.input, variables{"acceptOlderVersions": true})
+	case "createExpectedMachine", "updateExpectedMachine", "createExpectedMachines", "updateExpectedMachines", "replaceAllExpectedMachines":
+		return merged(m.input, variables{"allowUnknownSku": m.input["allowUnknownSku"] != true})
+	case "deleteExpectedMachine":
+		return merged(m.input, variables{"expectedMachineId": h.there.surplus})
 	case "createSite", "createSku", "reportInventory", "issueToken":
 		return merged(m.input, variables{"name": "otherwise"})
 	default:

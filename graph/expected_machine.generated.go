@@ -16,12 +16,6 @@ import (
 
 // region    ************************** generated!.gotpl **************************
 
-type ExpectedMachineUpdateResolver interface {
-	ExpectedMachineID(ctx context.Context, obj *ent.ExpectedMachineUpdate, data string) error
-	Patch(ctx context.Context, obj *ent.ExpectedMachineUpdate, data *ExpectedMachinePatch) error
-	ExpectedRevision(ctx context.Context, obj *ent.ExpectedMachineUpdate, data *int) error
-}
-
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
@@ -929,8 +923,8 @@ func UnmarshalExpectedMachinePatch(ctx context.Context, raw any) (ExpectedMachin
 	return out, err
 }
 
-func (ec *executionContext) unmarshalInputExpectedMachineUpdate(ctx context.Context, obj any) (ent.ExpectedMachineUpdate, error) {
-	var it ent.ExpectedMachineUpdate
+func (ec *executionContext) unmarshalInputExpectedMachineUpdate(ctx context.Context, obj any) (ExpectedMachineUpdate, error) {
+	var it ExpectedMachineUpdate
 	if obj == nil {
 		return it, nil
 	}
@@ -953,27 +947,21 @@ func (ec *executionContext) unmarshalInputExpectedMachineUpdate(ctx context.Cont
 			if err != nil {
 				return it, err
 			}
-			if err = ec.Resolvers.ExpectedMachineUpdate().ExpectedMachineID(ctx, &it, data); err != nil {
-				return it, err
-			}
+			it.ExpectedMachineID = data
 		case "patch":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("patch"))
 			data, err := ec.unmarshalNExpectedMachinePatch2ᚖfleetgraphᚋgraphᚐExpectedMachinePatch(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			if err = ec.Resolvers.ExpectedMachineUpdate().Patch(ctx, &it, data); err != nil {
-				return it, err
-			}
+			it.Patch = data
 		case "expectedRevision":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedRevision"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
 			if err != nil {
 				return it, err
 			}
-			if err = ec.Resolvers.ExpectedMachineUpdate().ExpectedRevision(ctx, &it, data); err != nil {
-				return it, err
-			}
+			it.ExpectedRevision = graphql.OmittableOf(data)
 		}
 	}
 	return it, nil
@@ -985,8 +973,8 @@ func (ec *executionContext) unmarshalInputExpectedMachineUpdate(ctx context.Cont
 //
 // ctx must come from a gqlgen request; outside one there is no unmarshaler to use
 // and the returned error says so.
-func UnmarshalExpectedMachineUpdate(ctx context.Context, raw any) (ent.ExpectedMachineUpdate, error) {
-	var out ent.ExpectedMachineUpdate
+func UnmarshalExpectedMachineUpdate(ctx context.Context, raw any) (ExpectedMachineUpdate, error) {
+	var out ExpectedMachineUpdate
 	err := graphql.UnmarshalNamedInputFromContext(ctx, "ExpectedMachineUpdate", raw, &out)
 	return out, err
 }
@@ -1342,7 +1330,7 @@ func (ec *executionContext) unmarshalInputUpdateExpectedMachinesInput(ctx contex
 			it.SiteID = data
 		case "updates":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("updates"))
-			data, err := ec.unmarshalNExpectedMachineUpdate2ᚕᚖfleetgraphᚋentᚐExpectedMachineUpdateᚄ(ctx, v)
+			data, err := ec.unmarshalNExpectedMachineUpdate2ᚕᚖfleetgraphᚋgraphᚐExpectedMachineUpdateᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -1785,13 +1773,13 @@ func (ec *executionContext) unmarshalNExpectedMachinePatch2ᚖfleetgraphᚋgraph
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNExpectedMachineUpdate2ᚕᚖfleetgraphᚋentᚐExpectedMachineUpdateᚄ(ctx context.Context, v any) ([]*ent.ExpectedMachineUpdate, error) {
+func (ec *executionContext) unmarshalNExpectedMachineUpdate2ᚕᚖfleetgraphᚋgraphᚐExpectedMachineUpdateᚄ(ctx context.Context, v any) ([]*ExpectedMachineUpdate, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]*ent.ExpectedMachineUpdate, len(vSlice))
+	res := make([]*ExpectedMachineUpdate, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNExpectedMachineUpdate2ᚖfleetgraphᚋentᚐExpectedMachineUpdate(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNExpectedMachineUpdate2ᚖfleetgraphᚋgraphᚐExpectedMachineUpdate(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -1799,7 +1787,7 @@ func (ec *executionContext) unmarshalNExpectedMachineUpdate2ᚕᚖfleetgraphᚋe
 	return res, nil
 }
 
-func (ec *executionContext) unmarshalNExpectedMachineUpdate2ᚖfleetgraphᚋentᚐExpectedMachineUpdate(ctx context.Context, v any) (*ent.ExpectedMachineUpdate, error) {
+func (ec *executionContext) unmarshalNExpectedMachineUpdate2ᚖfleetgraphᚋgraphᚐExpectedMachineUpdate(ctx context.Context, v any) (*ExpectedMachineUpdate, error) {
 	res, err := ec.unmarshalInputExpectedMachineUpdate(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }

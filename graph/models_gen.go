@@ -399,6 +399,16 @@ type ExpectedMachinePatch struct {
 	HostLifecycleProfile graphql.Omittable[*fleet.HostLifecycleProfile] `json:"hostLifecycleProfile,omitempty"`
 }
 
+// One edit of updateExpectedMachines.
+type ExpectedMachineUpdate struct {
+	// The expected machine to edit.
+	ExpectedMachineID string `json:"expectedMachineId"`
+	// What to change.
+	Patch *ExpectedMachinePatch `json:"patch"`
+	// Revision that the edit is based on. Absent: no check.
+	ExpectedRevision graphql.Omittable[*int] `json:"expectedRevision,omitempty"`
+}
+
 // Input of finishWork.
 type FinishWorkInput struct {
 	// The work.
@@ -783,7 +793,7 @@ type UpdateExpectedMachinesInput struct {
 	// The site of all of them.
 	SiteID string `json:"siteId"`
 	// The edits, 1 to 100, each of another expected machine and all of the same fields.
-	Updates []*ent.ExpectedMachineUpdate `json:"updates"`
+	Updates []*ExpectedMachineUpdate `json:"updates"`
 	// Whether skuName may name a SKU that does not exist yet.
 	AllowUnknownSku bool `json:"allowUnknownSku"`
 	// Key under which a repeat of the same call returns the first result, for 24 hours.

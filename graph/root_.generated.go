@@ -29,7 +29,6 @@ type ResolverRoot interface {
 	Mutation() MutationResolver
 	Query() QueryResolver
 	Token() TokenResolver
-	ExpectedMachineUpdate() ExpectedMachineUpdateResolver
 }
 
 type DirectiveRoot struct {

@@ -14,6 +14,24 @@ func patch[T any](o graphql.Omittable[*T]) fleet.Patch[T] {
 	return fleet.Patch[T]{Set: set, Value: value}
 }
 
+// patchList is patch for a list, of which null is one without a value.
+func patchList[T any](o graphql.Omittable[[]T]) fleet.Patch[[]T] {
+	list, set := o.ValueOK()
+	if list == nil {
+		return fleet.Patch[[]T]{Set: set}
+	}
+	return fleet.Patch[[]T]{Set: set, Value: &list}
+}
+
+// patchObjects is patchList for a list of objects.
+func patchObjects[T any](o graphql.Omittable[[]*T]) fleet.Patch[[]T] {
+	list, set := o.ValueOK()
+	if list == nil {
+		return fleet.Patch[[]T]{Set: set}
+	}
+	return fleet.Patch[[]T]{Set: set, Value: new(values(list))}
+}
+
 // valueOf is the value of an optional field, or zero where it is absent or null.
 func valueOf[T any](o graphql.Omittable[*T]) T {
 	if v := o.Value(); v != nil {

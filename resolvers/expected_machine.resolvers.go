@@ -8,56 +8,99 @@ package resolvers
 import (
 	"context"
 	"fleetgraph/ent"
+	"fleetgraph/ent/expectedmachine"
+	entsite "fleetgraph/ent/site"
+	"fleetgraph/fleet"
 	"fleetgraph/graph"
-	"fmt"
+	"fleetgraph/services/expected"
 )
 
 func (r *expectedMachineResolver) HasBmcCredentials(ctx context.Context, obj *ent.ExpectedMachine) (bool, error) {
-	panic(fmt.Errorf("not implemented: HasBmcCredentials - hasBmcCredentials"))
+	return len(obj.BmcCredentials) > 0, nil
 }
 
 func (r *mutationResolver) CreateExpectedMachine(ctx context.Context, input graph.CreateExpectedMachineInput) (*graph.CreateExpectedMachinePayload, error) {
-	panic(fmt.Errorf("not implemented: CreateExpectedMachine - createExpectedMachine"))
+	ids, err := r.Expected.Create(ctx, expected.Create{
+		SiteID: input.SiteID, Items: []expected.Fields{newFields(input.ExpectedMachine)},
+		AllowUnknownSku: input.AllowUnknownSku, Key: valueOf(input.IdempotencyKey),
+	})
+	if err != nil {
+		return nil, err
+	}
+	row, err := r.expectedMachine(ctx, ids[0])
+	return &graph.CreateExpectedMachinePayload{ExpectedMachine: row}, err
 }
 
 func (r *mutationResolver) UpdateExpectedMachine(ctx context.Context, input graph.UpdateExpectedMachineInput) (*graph.UpdateExpectedMachinePayload, error) {
-	panic(fmt.Errorf("not implemented: UpdateExpectedMachine - updateExpectedMachine"))
+	ids, err := r.Expected.Update(ctx, expected.Update{
+		Edits: []expected.Edit{{
+			ID: input.ExpectedMachineID, Fields: editedFields(input.Patch), ExpectedRevision: input.ExpectedRevision.Value(),
+		}},
+		AllowUnknownSku: input.AllowUnknownSku, Key: valueOf(input.IdempotencyKey),
+	})
+	if err != nil {
+		return nil, err
+	}
+	row, err := r.expectedMachine(ctx, ids[0])
+	return &graph.UpdateExpectedMachinePayload{ExpectedMachine: row}, err
 }
 
 func (r *mutationResolver) DeleteExpectedMachine(ctx context.Context, input graph.DeleteExpectedMachineInput) (*graph.DeleteExpectedMachinePayload, error) {
-	panic(fmt.Errorf("not implemented: DeleteExpectedMachine - deleteExpectedMachine"))
+	if err := r.Expected.Delete(ctx, input.ExpectedMachineID, valueOf(input.IdempotencyKey)); err != nil {
+		return nil, err
+	}
+	return &graph.DeleteExpectedMachinePayload{DeletedExpectedMachineID: input.ExpectedMachineID}, nil
 }
 
 func (r *mutationResolver) CreateExpectedMachines(ctx context.Context, input graph.CreateExpectedMachinesInput) (*graph.CreateExpectedMachinesPayload, error) {
-	panic(fmt.Errorf("not implemented: CreateExpectedMachines - createExpectedMachines"))
+	ids, err := r.Expected.Create(ctx, expected.Create{
+		SiteID: input.SiteID, Items: newFieldsOf(input.ExpectedMachines), Batch: true,
+		AllowUnknownSku: input.AllowUnknownSku, Key: valueOf(input.IdempotencyKey),
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.expectedMachines(ctx, ids)
+	return &graph.CreateExpectedMachinesPayload{ExpectedMachines: rows}, err
 }
 
 func (r *mutationResolver) UpdateExpectedMachines(ctx context.Context, input graph.UpdateExpectedMachinesInput) (*graph.UpdateExpectedMachinesPayload, error) {
-	panic(fmt.Errorf("not implemented: UpdateExpectedMachines - updateExpectedMachines"))
+	in := expected.Update{
+		SiteID: input.SiteID, Batch: true, AllowUnknownSku: input.AllowUnknownSku, Key: valueOf(input.IdempotencyKey),
+	}
+	for _, u := range input.Updates {
+		in.Edits = append(in.Edits, expected.Edit{
+			ID: u.ExpectedMachineID, Fields: editedFields(u.Patch), ExpectedRevision: u.ExpectedRevision.Value(),
+		})
+	}
+	ids, err := r.Expected.Update(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.expectedMachines(ctx, ids)
+	return &graph.UpdateExpectedMachinesPayload{ExpectedMachines: rows}, err
 }
 
 func (r *mutationResolver) ReplaceAllExpectedMachines(ctx context.Context, input graph.ReplaceAllExpectedMachinesInput) (*graph.ReplaceAllExpectedMachinesPayload, error) {
-	panic(fmt.Errorf("not implemented: ReplaceAllExpectedMachines - replaceAllExpectedMachines"))
+	done, err := r.Expected.Replace(ctx, expected.Replace{
+		SiteID: input.SiteID, Items: newFieldsOf(input.ExpectedMachines), ExpectedCount: input.ExpectedCount,
+		AllowUnknownSku: input.AllowUnknownSku, Key: valueOf(input.IdempotencyKey),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &graph.ReplaceAllExpectedMachinesPayload{DeletedCount: done.Deleted, CreatedCount: done.Created}, nil
 }
 
 func (r *queryResolver) ExpectedMachine(ctx context.Context, site string, bmcMacAddress string) (*ent.ExpectedMachine, error) {
-	panic(fmt.Errorf("not implemented: ExpectedMachine - expectedMachine"))
+	mac, err := fleet.ParseMac("bmcMacAddress", bmcMacAddress)
+	if err != nil {
+		return nil, err
+	}
+	query, err := r.Client.ExpectedMachine.Query().
+		Where(expectedmachine.BmcMACAddress(mac), expectedmachine.HasSiteWith(entsite.Name(site))).CollectOne(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return orNull(query.Only(ctx))
 }
-
-func (r *expectedMachineUpdateResolver) ExpectedMachineID(ctx context.Context, obj *ent.ExpectedMachineUpdate, data string) error {
-	panic(fmt.Errorf("not implemented: ExpectedMachineID - expectedMachineId"))
-}
-
-func (r *expectedMachineUpdateResolver) Patch(ctx context.Context, obj *ent.ExpectedMachineUpdate, data *graph.ExpectedMachinePatch) error {
-	panic(fmt.Errorf("not implemented: Patch - patch"))
-}
-
-func (r *expectedMachineUpdateResolver) ExpectedRevision(ctx context.Context, obj *ent.ExpectedMachineUpdate, data *int) error {
-	panic(fmt.Errorf("not implemented: ExpectedRevision - expectedRevision"))
-}
-
-func (r *Resolver) ExpectedMachineUpdate() graph.ExpectedMachineUpdateResolver {
-	return &expectedMachineUpdateResolver{r}
-}
-
-type expectedMachineUpdateResolver struct{ *Resolver }

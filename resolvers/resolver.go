@@ -7,6 +7,7 @@ import (
 	"fleetgraph/ent"
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
+	"fleetgraph/services/expected"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 )
@@ -19,4 +20,5 @@ type Resolver struct {
 	Sites     *site.Service
 	Bom       *bom.Service
 	Lifecycle *lifecycle.Service
+	Expected  *expected.Service
 }

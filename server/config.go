@@ -17,8 +17,12 @@ type Config struct {
 	Listen string
 	// DatabaseURL is the Postgres to use. Empty: the server starts its own in DataDir.
 	DatabaseURL string
-	// DataDir holds the server's own Postgres.
+	// DataDir holds the server's own Postgres, and its encryption key where none is given.
 	DataDir string
+	// EncryptionKeyFile is the file of the key that seals the credentials of machines.
+	// EncryptionKey is the key itself instead, as JSON or the base64 of that.
+	EncryptionKeyFile string
+	EncryptionKey     string
 	// AdminTokenFile receives the first admin token, where one is issued. Empty: it
 	// is only printed.
 	AdminTokenFile string

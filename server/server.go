@@ -66,11 +66,16 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if s.db, err = openDatabase(ctx, cfg); err != nil {
 		return s, err
 	}
+	client := newClient(s.db)
+	box, err := openKey(ctx, cfg, client)
+	if err != nil {
+		return s, err
+	}
 	queue, err := jobs.NewQueue(slog.New(quiet{cfg.Logger.Handler()}))
 	if err != nil {
 		return s, err
 	}
-	root := newResolver(s.db, queue, cfg.Logger, cfg.SkuLimits, time.Now)
+	root := newResolver(foundation{client, queue, box, cfg.Logger, cfg.SkuLimits, time.Now})
 	if s.jobs, err = newRunner(s.db, root, cfg.Logger); err != nil {
 		return s, err
 	}

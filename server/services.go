@@ -5,25 +5,45 @@ import (
 	"time"
 
 	"fleetgraph/ent"
+	"fleetgraph/internal/seal"
 	"fleetgraph/resolvers"
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
+	"fleetgraph/services/expected"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 	"fleetgraph/services/sku"
 )
 
-// newResolver builds the services on a database and the root of the resolvers over
-// them. Every read through its client is scoped to the caller.
-func newResolver(db *database, queue bom.Queue, logger *slog.Logger, limits sku.Limits, now func() time.Time) *resolvers.Resolver {
+// newClient opens the entities of a database. Every read through it is scoped to the
+// caller.
+func newClient(db *database) *ent.Client {
 	client := ent.NewClient(ent.Driver(db.Driver()))
 	access.Intercept(client)
-	skus := bom.New(client, queue, logger, now, limits)
+	return client
+}
+
+// foundation is what the services stand on. box seals credentials; nil where there is
+// no key.
+type foundation struct {
+	client *ent.Client
+	queue  bom.Queue
+	box    *seal.Box
+	logger *slog.Logger
+	limits sku.Limits
+	now    func() time.Time
+}
+
+// newResolver builds the services and the root of the resolvers over them.
+func newResolver(f foundation) *resolvers.Resolver {
+	client, now := f.client, f.now
+	skus := bom.New(client, f.queue, f.logger, now, f.limits)
 	return &resolvers.Resolver{
 		Client:    client,
 		Access:    access.New(client, now),
 		Sites:     site.New(client, now, skus),
 		Bom:       skus,
 		Lifecycle: lifecycle.New(client, now, skus),
+		Expected:  expected.New(client, now, f.box),
 	}
 }

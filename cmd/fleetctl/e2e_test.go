@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"fleetgraph/internal/seal"
 	"fleetgraph/internal/testdb"
 	"fleetgraph/server"
 	"fleetgraph/services/sku"
@@ -32,9 +33,10 @@ type session struct {
 func startServer(t *testing.T) *session {
 	t.Helper()
 	s := &session{setup(t), t.TempDir(), testdb.New(t)}
-	tokenFile := filepath.Join(s.dir, "token")
+	tokenFile, keyFile := filepath.Join(s.dir, "token"), filepath.Join(s.dir, "encryption-key")
+	require.NoError(t, seal.CreateFile(keyFile))
 	srv, err := server.New(t.Context(), server.Config{
-		Listen: "127.0.0.1:0", DatabaseURL: s.database, AdminTokenFile: tokenFile,
+		Listen: "127.0.0.1:0", DatabaseURL: s.database, AdminTokenFile: tokenFile, EncryptionKeyFile: keyFile,
 		Logger: slog.New(slog.DiscardHandler), Output: io.Discard,
 	})
 	require.NoError(t, err)

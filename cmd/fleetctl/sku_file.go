@@ -25,10 +25,9 @@ func (a *app) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// readDocuments reads the SKUs of a file: one, {"skus": […]}, or a list as
-// `sku show -f json` writes it. A file whose name ends in .yaml or .yml is the
-// same in YAML.
-func (a *app) readDocuments(name string) ([]sku.Document, error) {
+// readJSON is readFile for a file of JSON. One whose name ends in .yaml or .yml is
+// the same in YAML.
+func (a *app) readJSON(name string) ([]byte, error) {
 	data, err := a.readFile(name)
 	if err != nil {
 		return nil, err
@@ -37,6 +36,16 @@ func (a *app) readDocuments(name string) ([]sku.Document, error) {
 		if data, err = yaml.YAMLToJSON(data); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	return data, nil
+}
+
+// readDocuments reads the SKUs of a file: one, {"skus": […]}, or a list as
+// `sku show -f json` writes it.
+func (a *app) readDocuments(name string) ([]sku.Document, error) {
+	data, err := a.readJSON(name)
+	if err != nil {
+		return nil, err
 	}
 	if trimmed := bytes.TrimSpace(data); bytes.HasPrefix(trimmed, []byte("[")) {
 		data = slices.Concat([]byte(`{"skus":`), trimmed, []byte("}"))

@@ -28,7 +28,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return flagsFromEnvironment(cmd.Flags()) }
-	root.AddCommand(newServe(), newMigrate(), newSchema(), newVersion())
+	root.AddCommand(newServe(), newMigrate(), newSchema(), newEncryptionKey(), newVersion())
 	return root
 }
 

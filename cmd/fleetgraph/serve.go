@@ -38,6 +38,7 @@ func newServe() *cobra.Command {
 				return &usageError{err}
 			}
 			cfg.Logger, cfg.Output = logger, cmd.OutOrStdout()
+			cfg.EncryptionKey = os.Getenv("FLEETGRAPH_ENCRYPTION_KEY") // no flag: lists of processes show flags
 			cfg.Terminal = cfg.Output == io.Writer(os.Stdout) && term.IsTerminal(int(os.Stdout.Fd()))
 			if cfg.DatabaseURL == "" && cfg.DataDir == "" {
 				if cfg.DataDir, err = defaultDataDir(); err != nil {
@@ -56,6 +57,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&cfg.DataDir, "data-dir", "", "directory of the server's own Postgres (default $XDG_DATA_HOME/fleetgraph, ~/.local/share/fleetgraph, or /var/lib/fleetgraph as root)")
 	flags.StringVar(&cfg.DatabaseURL, "database-url", "", "Postgres to use instead of one of its own; better given as FLEETGRAPH_DATABASE_URL, which other users do not see")
 	flags.StringVar(&cfg.AdminTokenFile, "admin-token-file", "", "file to write the first admin token to")
+	flags.StringVar(&cfg.EncryptionKeyFile, "encryption-key-file", "", "file of the key that seals credentials of machines (see encryption-key); the key itself may be in FLEETGRAPH_ENCRYPTION_KEY instead (default encryption-key.json in the data directory, made at the first start, with a Postgres of its own)")
 	flags.BoolVar(&cfg.Demo, "demo", false, "fill a database without sites with a site of sample machines")
 	limits := sku.DefaultLimits()
 	flags.IntVar(&cfg.SkuLimits.PatternLength, "sku-pattern-length", limits.PatternLength, "bytes of one PCI pattern of a SKU")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -35,22 +36,58 @@ type Transition struct {
 // Append records t in tx. The caller holds a lock on the subject's row, which
 // makes sequence order commit order; ctx must see all of the subject's history.
 func Append(ctx context.Context, tx *ent.Client, t Transition) error {
-	var details json.RawMessage
-	if t.Details != nil {
-		var err error
-		if details, err = json.Marshal(t.Details); err != nil {
-			return fmt.Errorf("record %s: %w", t.Cause, err)
-		}
-	}
 	sequence, err := lastSequence(ctx, tx, t.SubjectID)
 	if err != nil {
 		return err
 	}
+	row, err := t.row(tx, sequence+1)
+	if err != nil {
+		return err
+	}
+	return row.Exec(ctx)
+}
+
+// chunk is how many transitions one statement writes: at most 65535 parameters fit
+// into one, and a row has some 15.
+const chunk = 1000
+
+// AppendAll is Append for changes to many subjects, each another one, in a few
+// statements.
+func AppendAll(ctx context.Context, tx *ent.Client, transitions []Transition) error {
+	for part := range slices.Chunk(transitions, chunk) {
+		ids := make([]string, len(part))
+		for i, t := range part {
+			ids[i] = t.SubjectID
+		}
+		last, err := lastSequences(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		rows := make([]*ent.TransitionCreate, len(part))
+		for i, t := range part {
+			if rows[i], err = t.row(tx, last[t.SubjectID]+1); err != nil {
+				return err
+			}
+		}
+		if err := tx.Transition.CreateBulk(rows...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t Transition) row(tx *ent.Client, sequence int) (*ent.TransitionCreate, error) {
+	var details json.RawMessage
+	if t.Details != nil {
+		var err error
+		if details, err = json.Marshal(t.Details); err != nil {
+			return nil, fmt.Errorf("record %s: %w", t.Cause, err)
+		}
+	}
 	return tx.Transition.Create().
-		SetNillableSiteID(t.SiteID).SetSubjectType(t.SubjectType).SetSubjectID(t.SubjectID).SetSequence(sequence + 1).
+		SetNillableSiteID(t.SiteID).SetSubjectType(t.SubjectType).SetSubjectID(t.SubjectID).SetSequence(sequence).
 		SetNillableMachineID(t.MachineID).SetNillableFromState(t.From).SetNillableToState(t.To).
-		SetCause(t.Cause).SetActor(t.Actor).SetMessage(t.Message).SetDetails(details).SetOccurredAt(t.At).
-		Exec(ctx)
+		SetCause(t.Cause).SetActor(t.Actor).SetMessage(t.Message).SetDetails(details).SetOccurredAt(t.At), nil
 }
 
 // lastSequence is the number of changes recorded for a subject.
@@ -69,4 +106,22 @@ func lastSequence(ctx context.Context, tx *ent.Client, subjectID string) (int, e
 		return 0, fmt.Errorf("last sequence of %s: %d rows", subjectID, len(last))
 	}
 	return last[0].Last, nil
+}
+
+// lastSequences is lastSequence for many subjects; one without history is absent.
+func lastSequences(ctx context.Context, tx *ent.Client, subjectIDs []string) (map[string]int, error) {
+	var rows []struct {
+		SubjectID string `json:"subject_id"`
+		Last      int    `json:"last"`
+	}
+	err := tx.Transition.Query().Where(transition.SubjectIDIn(subjectIDs...)).
+		GroupBy(transition.FieldSubjectID).Aggregate(ent.As(ent.Max(transition.FieldSequence), "last")).Scan(ctx, &rows)
+	if err != nil {
+		return nil, err
+	}
+	last := make(map[string]int, len(rows))
+	for _, row := range rows {
+		last[row.SubjectID] = row.Last
+	}
+	return last, nil
 }

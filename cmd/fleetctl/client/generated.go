@@ -480,6 +480,31 @@ func (v *ComponentsFieldsTpmTpmComponent) GetVendor() string { return v.Vendor }
 // GetVersion returns ComponentsFieldsTpmTpmComponent.Version, and is useful for accessing the field via an interface.
 func (v *ComponentsFieldsTpmTpmComponent) GetVersion() string { return v.Version }
 
+// CountExpectedMachinesExpectedMachinesExpectedMachineConnection includes the requested fields of the GraphQL type ExpectedMachineConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of expected machines.
+type CountExpectedMachinesExpectedMachinesExpectedMachineConnection struct {
+	// Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
+	TotalCount int `json:"totalCount"`
+}
+
+// GetTotalCount returns CountExpectedMachinesExpectedMachinesExpectedMachineConnection.TotalCount, and is useful for accessing the field via an interface.
+func (v *CountExpectedMachinesExpectedMachinesExpectedMachineConnection) GetTotalCount() int {
+	return v.TotalCount
+}
+
+// CountExpectedMachinesResponse is returned by CountExpectedMachines on success.
+type CountExpectedMachinesResponse struct {
+	// Machines that are expected at the sites that the caller may see.
+	ExpectedMachines CountExpectedMachinesExpectedMachinesExpectedMachineConnection `json:"expectedMachines"`
+}
+
+// GetExpectedMachines returns CountExpectedMachinesResponse.ExpectedMachines, and is useful for accessing the field via an interface.
+func (v *CountExpectedMachinesResponse) GetExpectedMachines() CountExpectedMachinesExpectedMachinesExpectedMachineConnection {
+	return v.ExpectedMachines
+}
+
 // A number of identical processors.
 type CpuComponentInput struct {
 	// Vendor.
@@ -503,6 +528,57 @@ func (v *CpuComponentInput) GetThreadCount() int { return v.ThreadCount }
 
 // GetCount returns CpuComponentInput.Count, and is useful for accessing the field via an interface.
 func (v *CpuComponentInput) GetCount() int { return v.Count }
+
+// CreateExpectedMachineCreateExpectedMachineCreateExpectedMachinePayload includes the requested fields of the GraphQL type CreateExpectedMachinePayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of createExpectedMachine.
+type CreateExpectedMachineCreateExpectedMachineCreateExpectedMachinePayload struct {
+	// The expected machine that was registered.
+	ExpectedMachine ExpectedMachineFields `json:"expectedMachine"`
+}
+
+// GetExpectedMachine returns CreateExpectedMachineCreateExpectedMachineCreateExpectedMachinePayload.ExpectedMachine, and is useful for accessing the field via an interface.
+func (v *CreateExpectedMachineCreateExpectedMachineCreateExpectedMachinePayload) GetExpectedMachine() ExpectedMachineFields {
+	return v.ExpectedMachine
+}
+
+// Input of createExpectedMachine.
+type CreateExpectedMachineInput struct {
+	// The site that the machine is expected at.
+	SiteId string `json:"siteId"`
+	// What is known of it.
+	ExpectedMachine ExpectedMachineItem `json:"expectedMachine"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetSiteId returns CreateExpectedMachineInput.SiteId, and is useful for accessing the field via an interface.
+func (v *CreateExpectedMachineInput) GetSiteId() string { return v.SiteId }
+
+// GetExpectedMachine returns CreateExpectedMachineInput.ExpectedMachine, and is useful for accessing the field via an interface.
+func (v *CreateExpectedMachineInput) GetExpectedMachine() ExpectedMachineItem {
+	return v.ExpectedMachine
+}
+
+// GetAllowUnknownSku returns CreateExpectedMachineInput.AllowUnknownSku, and is useful for accessing the field via an interface.
+func (v *CreateExpectedMachineInput) GetAllowUnknownSku() bool { return v.AllowUnknownSku }
+
+// GetIdempotencyKey returns CreateExpectedMachineInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *CreateExpectedMachineInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// CreateExpectedMachineResponse is returned by CreateExpectedMachine on success.
+type CreateExpectedMachineResponse struct {
+	// Registers a machine that is expected at a site. Role: admin.
+	CreateExpectedMachine CreateExpectedMachineCreateExpectedMachineCreateExpectedMachinePayload `json:"createExpectedMachine"`
+}
+
+// GetCreateExpectedMachine returns CreateExpectedMachineResponse.CreateExpectedMachine, and is useful for accessing the field via an interface.
+func (v *CreateExpectedMachineResponse) GetCreateExpectedMachine() CreateExpectedMachineCreateExpectedMachineCreateExpectedMachinePayload {
+	return v.CreateExpectedMachine
+}
 
 // CreateSiteCreateSiteCreateSitePayload includes the requested fields of the GraphQL type CreateSitePayload.
 // The GraphQL type's documentation follows.
@@ -682,6 +758,45 @@ func (v *CreateSkusResponse) GetCreateSkus() CreateSkusCreateSkusCreateSkusPaylo
 	return v.CreateSkus
 }
 
+// DeleteExpectedMachineDeleteExpectedMachineDeleteExpectedMachinePayload includes the requested fields of the GraphQL type DeleteExpectedMachinePayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of deleteExpectedMachine.
+type DeleteExpectedMachineDeleteExpectedMachineDeleteExpectedMachinePayload struct {
+	// Id of the expected machine that was deleted.
+	DeletedExpectedMachineId string `json:"deletedExpectedMachineId"`
+}
+
+// GetDeletedExpectedMachineId returns DeleteExpectedMachineDeleteExpectedMachineDeleteExpectedMachinePayload.DeletedExpectedMachineId, and is useful for accessing the field via an interface.
+func (v *DeleteExpectedMachineDeleteExpectedMachineDeleteExpectedMachinePayload) GetDeletedExpectedMachineId() string {
+	return v.DeletedExpectedMachineId
+}
+
+// Input of deleteExpectedMachine.
+type DeleteExpectedMachineInput struct {
+	// The expected machine to delete.
+	ExpectedMachineId string `json:"expectedMachineId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetExpectedMachineId returns DeleteExpectedMachineInput.ExpectedMachineId, and is useful for accessing the field via an interface.
+func (v *DeleteExpectedMachineInput) GetExpectedMachineId() string { return v.ExpectedMachineId }
+
+// GetIdempotencyKey returns DeleteExpectedMachineInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *DeleteExpectedMachineInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// DeleteExpectedMachineResponse is returned by DeleteExpectedMachine on success.
+type DeleteExpectedMachineResponse struct {
+	// Deletes an expected machine. A machine that was seen stays as it is. Role: admin.
+	DeleteExpectedMachine DeleteExpectedMachineDeleteExpectedMachineDeleteExpectedMachinePayload `json:"deleteExpectedMachine"`
+}
+
+// GetDeleteExpectedMachine returns DeleteExpectedMachineResponse.DeleteExpectedMachine, and is useful for accessing the field via an interface.
+func (v *DeleteExpectedMachineResponse) GetDeleteExpectedMachine() DeleteExpectedMachineDeleteExpectedMachineDeleteExpectedMachinePayload {
+	return v.DeleteExpectedMachine
+}
+
 // DeleteSkuDeleteSkuDeleteSkuPayload includes the requested fields of the GraphQL type DeleteSkuPayload.
 // The GraphQL type's documentation follows.
 //
@@ -785,6 +900,436 @@ func (v *Edit) GetTo() *string { return v.To }
 
 // GetMessage returns Edit.Message, and is useful for accessing the field via an interface.
 func (v *Edit) GetMessage() string { return v.Message }
+
+// ExpectedMachineByIdExpectedMachinesExpectedMachineConnection includes the requested fields of the GraphQL type ExpectedMachineConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of expected machines.
+type ExpectedMachineByIdExpectedMachinesExpectedMachineConnection struct {
+	// The items of the page with their positions, in the order asked for.
+	Edges []*ExpectedMachineByIdExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge `json:"edges"`
+}
+
+// GetEdges returns ExpectedMachineByIdExpectedMachinesExpectedMachineConnection.Edges, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineByIdExpectedMachinesExpectedMachineConnection) GetEdges() []*ExpectedMachineByIdExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge {
+	return v.Edges
+}
+
+// ExpectedMachineByIdExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge includes the requested fields of the GraphQL type ExpectedMachineEdge.
+// The GraphQL type's documentation follows.
+//
+// An expected machine in a connection, with its position.
+type ExpectedMachineByIdExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge struct {
+	// The expected machine.
+	Node *ExpectedMachineFields `json:"node"`
+}
+
+// GetNode returns ExpectedMachineByIdExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge.Node, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineByIdExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge) GetNode() *ExpectedMachineFields {
+	return v.Node
+}
+
+// ExpectedMachineByIdResponse is returned by ExpectedMachineById on success.
+type ExpectedMachineByIdResponse struct {
+	// Machines that are expected at the sites that the caller may see.
+	ExpectedMachines ExpectedMachineByIdExpectedMachinesExpectedMachineConnection `json:"expectedMachines"`
+}
+
+// GetExpectedMachines returns ExpectedMachineByIdResponse.ExpectedMachines, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineByIdResponse) GetExpectedMachines() ExpectedMachineByIdExpectedMachinesExpectedMachineConnection {
+	return v.ExpectedMachines
+}
+
+// ExpectedMachineByMacResponse is returned by ExpectedMachineByMac on success.
+type ExpectedMachineByMacResponse struct {
+	// The expected machine with this BMC at this site; null where there is none or the caller may not see it.
+	ExpectedMachine *ExpectedMachineFields `json:"expectedMachine"`
+}
+
+// GetExpectedMachine returns ExpectedMachineByMacResponse.ExpectedMachine, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineByMacResponse) GetExpectedMachine() *ExpectedMachineFields {
+	return v.ExpectedMachine
+}
+
+// ExpectedMachineFields includes the GraphQL fields of ExpectedMachine requested by the fragment ExpectedMachineFields.
+// The GraphQL type's documentation follows.
+//
+// What an operator knows of a machine before it is seen. Its SKU, name and what else a machine has are copied at first sight and never again.
+type ExpectedMachineFields struct {
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
+	// MAC address of the machine's BMC, lower case with colons; unique at the site.
+	BmcMacAddress string `json:"bmcMacAddress"`
+	// Whether credentials of the BMC are kept; they are never returned.
+	HasBmcCredentials bool `json:"hasBmcCredentials"`
+	// Serial number on the chassis; empty where unknown.
+	ChassisSerialNumber string `json:"chassisSerialNumber"`
+	// Serial numbers of the machine's DPUs, for where they cannot be read.
+	FallbackDpuSerialNumbers []string `json:"fallbackDpuSerialNumbers"`
+	// Name that the machine gets at first sight; empty for the default.
+	Name string `json:"name"`
+	// Free text for people.
+	Description string `json:"description"`
+	// The operator's own keys and values.
+	Labels []ExpectedMachineFieldsLabelsLabel `json:"labels"`
+	// Name of the SKU that the machine is to have; null where it is to be matched. The SKU need not exist.
+	SkuName *string `json:"skuName"`
+	// Network ports that the machine will have.
+	HostNics []ExpectedMachineFieldsHostNicsHostNic `json:"hostNics"`
+	// Name of the rack that the machine will stand in; null where unknown.
+	RackName *string `json:"rackName"`
+	// Whether ingestion is to wait, and the machine to stay off, until a person lets it; null for the default.
+	DefaultPauseIngestionAndPoweron *bool `json:"defaultPauseIngestionAndPoweron"`
+	// Whether its DPUs are managed by DPF; null for the default.
+	DpfEnabled *bool `json:"dpfEnabled"`
+	// IP address of the BMC; null where it is not fixed.
+	BmcIpAddress *string `json:"bmcIpAddress"`
+	// Whether the BMC keeps the credentials given here; null for the default.
+	BmcRetainCredentials *bool `json:"bmcRetainCredentials"`
+	// How its DPUs are to be used; null for the default.
+	DpuMode *fleet.DpuMode `json:"dpuMode"`
+	// How the host is treated through its life; null for the default.
+	HostLifecycleProfile *ExpectedMachineFieldsHostLifecycleProfile `json:"hostLifecycleProfile"`
+	// The machine that was seen; null before.
+	Machine *ExpectedMachineFieldsMachine `json:"machine"`
+}
+
+// GetId returns ExpectedMachineFields.Id, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetId() string { return v.Id }
+
+// GetBmcMacAddress returns ExpectedMachineFields.BmcMacAddress, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetBmcMacAddress() string { return v.BmcMacAddress }
+
+// GetHasBmcCredentials returns ExpectedMachineFields.HasBmcCredentials, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetHasBmcCredentials() bool { return v.HasBmcCredentials }
+
+// GetChassisSerialNumber returns ExpectedMachineFields.ChassisSerialNumber, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetChassisSerialNumber() string { return v.ChassisSerialNumber }
+
+// GetFallbackDpuSerialNumbers returns ExpectedMachineFields.FallbackDpuSerialNumbers, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetFallbackDpuSerialNumbers() []string {
+	return v.FallbackDpuSerialNumbers
+}
+
+// GetName returns ExpectedMachineFields.Name, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetName() string { return v.Name }
+
+// GetDescription returns ExpectedMachineFields.Description, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetDescription() string { return v.Description }
+
+// GetLabels returns ExpectedMachineFields.Labels, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetLabels() []ExpectedMachineFieldsLabelsLabel { return v.Labels }
+
+// GetSkuName returns ExpectedMachineFields.SkuName, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetSkuName() *string { return v.SkuName }
+
+// GetHostNics returns ExpectedMachineFields.HostNics, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetHostNics() []ExpectedMachineFieldsHostNicsHostNic {
+	return v.HostNics
+}
+
+// GetRackName returns ExpectedMachineFields.RackName, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetRackName() *string { return v.RackName }
+
+// GetDefaultPauseIngestionAndPoweron returns ExpectedMachineFields.DefaultPauseIngestionAndPoweron, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetDefaultPauseIngestionAndPoweron() *bool {
+	return v.DefaultPauseIngestionAndPoweron
+}
+
+// GetDpfEnabled returns ExpectedMachineFields.DpfEnabled, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetDpfEnabled() *bool { return v.DpfEnabled }
+
+// GetBmcIpAddress returns ExpectedMachineFields.BmcIpAddress, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetBmcIpAddress() *string { return v.BmcIpAddress }
+
+// GetBmcRetainCredentials returns ExpectedMachineFields.BmcRetainCredentials, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetBmcRetainCredentials() *bool { return v.BmcRetainCredentials }
+
+// GetDpuMode returns ExpectedMachineFields.DpuMode, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetDpuMode() *fleet.DpuMode { return v.DpuMode }
+
+// GetHostLifecycleProfile returns ExpectedMachineFields.HostLifecycleProfile, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetHostLifecycleProfile() *ExpectedMachineFieldsHostLifecycleProfile {
+	return v.HostLifecycleProfile
+}
+
+// GetMachine returns ExpectedMachineFields.Machine, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFields) GetMachine() *ExpectedMachineFieldsMachine { return v.Machine }
+
+// ExpectedMachineFieldsHostLifecycleProfile includes the requested fields of the GraphQL type HostLifecycleProfile.
+// The GraphQL type's documentation follows.
+//
+// How a host is treated through its life.
+type ExpectedMachineFieldsHostLifecycleProfile struct {
+	// Whether its firmware is not locked down; null for the default.
+	DisableLockdown *bool `json:"disableLockdown"`
+}
+
+// GetDisableLockdown returns ExpectedMachineFieldsHostLifecycleProfile.DisableLockdown, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsHostLifecycleProfile) GetDisableLockdown() *bool {
+	return v.DisableLockdown
+}
+
+// ExpectedMachineFieldsHostNicsHostNic includes the requested fields of the GraphQL type HostNic.
+// The GraphQL type's documentation follows.
+//
+// A network port that an expected machine will have.
+type ExpectedMachineFieldsHostNicsHostNic struct {
+	// MAC address of the port.
+	MacAddress string `json:"macAddress"`
+	// Kind of port; null where unknown.
+	NicType *string `json:"nicType"`
+	// Address that it gets; null where it is not fixed.
+	FixedIp *string `json:"fixedIp"`
+	// Mask that goes with it.
+	FixedMask *string `json:"fixedMask"`
+	// Gateway that goes with it.
+	FixedGateway *string `json:"fixedGateway"`
+	// Whether it is the machine's primary port.
+	Primary bool `json:"primary"`
+}
+
+// GetMacAddress returns ExpectedMachineFieldsHostNicsHostNic.MacAddress, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsHostNicsHostNic) GetMacAddress() string { return v.MacAddress }
+
+// GetNicType returns ExpectedMachineFieldsHostNicsHostNic.NicType, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsHostNicsHostNic) GetNicType() *string { return v.NicType }
+
+// GetFixedIp returns ExpectedMachineFieldsHostNicsHostNic.FixedIp, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsHostNicsHostNic) GetFixedIp() *string { return v.FixedIp }
+
+// GetFixedMask returns ExpectedMachineFieldsHostNicsHostNic.FixedMask, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsHostNicsHostNic) GetFixedMask() *string { return v.FixedMask }
+
+// GetFixedGateway returns ExpectedMachineFieldsHostNicsHostNic.FixedGateway, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsHostNicsHostNic) GetFixedGateway() *string { return v.FixedGateway }
+
+// GetPrimary returns ExpectedMachineFieldsHostNicsHostNic.Primary, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsHostNicsHostNic) GetPrimary() bool { return v.Primary }
+
+// ExpectedMachineFieldsLabelsLabel includes the requested fields of the GraphQL type Label.
+// The GraphQL type's documentation follows.
+//
+// A key with an optional value that an operator puts on an object.
+type ExpectedMachineFieldsLabelsLabel struct {
+	// The key.
+	Key string `json:"key"`
+	// The value; null for none.
+	Value *string `json:"value"`
+}
+
+// GetKey returns ExpectedMachineFieldsLabelsLabel.Key, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsLabelsLabel) GetKey() string { return v.Key }
+
+// GetValue returns ExpectedMachineFieldsLabelsLabel.Value, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsLabelsLabel) GetValue() *string { return v.Value }
+
+// ExpectedMachineFieldsMachine includes the requested fields of the GraphQL type Machine.
+// The GraphQL type's documentation follows.
+//
+// A host or a DPU, known at its site by the MAC address of its BMC.
+type ExpectedMachineFieldsMachine struct {
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
+	// Name of the machine, unique at its site.
+	Name string `json:"name"`
+}
+
+// GetId returns ExpectedMachineFieldsMachine.Id, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsMachine) GetId() string { return v.Id }
+
+// GetName returns ExpectedMachineFieldsMachine.Name, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineFieldsMachine) GetName() string { return v.Name }
+
+// What an operator knows of a machine before it is seen.
+type ExpectedMachineItem struct {
+	// MAC address of the BMC, in any usual notation; unique at the site.
+	BmcMacAddress string `json:"bmcMacAddress"`
+	// User name at the BMC; goes with bmcPassword.
+	BmcUsername *string `json:"bmcUsername,omitempty"`
+	// Password at the BMC; kept encrypted and never returned.
+	BmcPassword *string `json:"bmcPassword,omitempty"`
+	// Serial number on the chassis: 4 to 64 letters, digits, hyphens and underscores.
+	ChassisSerialNumber *string `json:"chassisSerialNumber,omitempty"`
+	// Serial numbers of the machine's DPUs, each once.
+	FallbackDpuSerialNumbers []string `json:"fallbackDpuSerialNumbers,omitempty"`
+	// Name that the machine gets at first sight: 1 to 128 characters.
+	Name *string `json:"name,omitempty"`
+	// Free text for people.
+	Description *string `json:"description,omitempty"`
+	// The operator's own keys and values.
+	Labels []LabelInput `json:"labels,omitempty"`
+	// Name of the SKU that the machine is to have; absent or null: it is matched.
+	SkuName *string `json:"skuName,omitempty"`
+	// Network ports that the machine will have; at most one is primary.
+	HostNics []HostNicInput `json:"hostNics,omitempty"`
+	// Name of the rack that the machine will stand in.
+	RackName *string `json:"rackName,omitempty"`
+	// Whether ingestion is to wait, and the machine to stay off, until a person lets it.
+	DefaultPauseIngestionAndPoweron *bool `json:"defaultPauseIngestionAndPoweron,omitempty"`
+	// Whether its DPUs are managed by DPF.
+	DpfEnabled *bool `json:"dpfEnabled,omitempty"`
+	// IP address of the BMC.
+	BmcIpAddress *string `json:"bmcIpAddress,omitempty"`
+	// Whether the BMC keeps the credentials given here.
+	BmcRetainCredentials *bool `json:"bmcRetainCredentials,omitempty"`
+	// How its DPUs are to be used.
+	DpuMode *fleet.DpuMode `json:"dpuMode,omitempty"`
+	// How the host is treated through its life.
+	HostLifecycleProfile *HostLifecycleProfileInput `json:"hostLifecycleProfile,omitempty"`
+}
+
+// GetBmcMacAddress returns ExpectedMachineItem.BmcMacAddress, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetBmcMacAddress() string { return v.BmcMacAddress }
+
+// GetBmcUsername returns ExpectedMachineItem.BmcUsername, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetBmcUsername() *string { return v.BmcUsername }
+
+// GetBmcPassword returns ExpectedMachineItem.BmcPassword, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetBmcPassword() *string { return v.BmcPassword }
+
+// GetChassisSerialNumber returns ExpectedMachineItem.ChassisSerialNumber, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetChassisSerialNumber() *string { return v.ChassisSerialNumber }
+
+// GetFallbackDpuSerialNumbers returns ExpectedMachineItem.FallbackDpuSerialNumbers, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetFallbackDpuSerialNumbers() []string {
+	return v.FallbackDpuSerialNumbers
+}
+
+// GetName returns ExpectedMachineItem.Name, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetName() *string { return v.Name }
+
+// GetDescription returns ExpectedMachineItem.Description, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetDescription() *string { return v.Description }
+
+// GetLabels returns ExpectedMachineItem.Labels, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetLabels() []LabelInput { return v.Labels }
+
+// GetSkuName returns ExpectedMachineItem.SkuName, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetSkuName() *string { return v.SkuName }
+
+// GetHostNics returns ExpectedMachineItem.HostNics, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetHostNics() []HostNicInput { return v.HostNics }
+
+// GetRackName returns ExpectedMachineItem.RackName, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetRackName() *string { return v.RackName }
+
+// GetDefaultPauseIngestionAndPoweron returns ExpectedMachineItem.DefaultPauseIngestionAndPoweron, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetDefaultPauseIngestionAndPoweron() *bool {
+	return v.DefaultPauseIngestionAndPoweron
+}
+
+// GetDpfEnabled returns ExpectedMachineItem.DpfEnabled, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetDpfEnabled() *bool { return v.DpfEnabled }
+
+// GetBmcIpAddress returns ExpectedMachineItem.BmcIpAddress, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetBmcIpAddress() *string { return v.BmcIpAddress }
+
+// GetBmcRetainCredentials returns ExpectedMachineItem.BmcRetainCredentials, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetBmcRetainCredentials() *bool { return v.BmcRetainCredentials }
+
+// GetDpuMode returns ExpectedMachineItem.DpuMode, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetDpuMode() *fleet.DpuMode { return v.DpuMode }
+
+// GetHostLifecycleProfile returns ExpectedMachineItem.HostLifecycleProfile, and is useful for accessing the field via an interface.
+func (v *ExpectedMachineItem) GetHostLifecycleProfile() *HostLifecycleProfileInput {
+	return v.HostLifecycleProfile
+}
+
+// Edit of an expected machine. Absent fields keep their value; null clears, except in skuName, which it keeps.
+type ExpectedMachinePatch struct {
+	// New MAC address of the BMC.
+	BmcMacAddress *string `json:"bmcMacAddress,omitempty"`
+	// New user name at the BMC; goes with bmcPassword. Null in both: the credentials are forgotten.
+	BmcUsername *string `json:"bmcUsername,omitempty"`
+	// New password at the BMC.
+	BmcPassword *string `json:"bmcPassword,omitempty"`
+	// New serial number on the chassis.
+	ChassisSerialNumber *string `json:"chassisSerialNumber,omitempty"`
+	// New serial numbers of the DPUs.
+	FallbackDpuSerialNumbers []string `json:"fallbackDpuSerialNumbers,omitempty"`
+	// New name.
+	Name *string `json:"name,omitempty"`
+	// New free text.
+	Description *string `json:"description,omitempty"`
+	// New keys and values, in place of all present ones.
+	Labels []LabelInput `json:"labels,omitempty"`
+	// New SKU; null keeps the present one, since an edit cannot remove it.
+	SkuName *string `json:"skuName,omitempty"`
+	// New network ports, in place of all present ones.
+	HostNics []HostNicInput `json:"hostNics,omitempty"`
+	// New rack.
+	RackName *string `json:"rackName,omitempty"`
+	// Whether ingestion is to wait.
+	DefaultPauseIngestionAndPoweron *bool `json:"defaultPauseIngestionAndPoweron,omitempty"`
+	// Whether its DPUs are managed by DPF.
+	DpfEnabled *bool `json:"dpfEnabled,omitempty"`
+	// New IP address of the BMC.
+	BmcIpAddress *string `json:"bmcIpAddress,omitempty"`
+	// Whether the BMC keeps the credentials given here.
+	BmcRetainCredentials *bool `json:"bmcRetainCredentials,omitempty"`
+	// How its DPUs are to be used.
+	DpuMode *fleet.DpuMode `json:"dpuMode,omitempty"`
+	// How the host is treated through its life.
+	HostLifecycleProfile *HostLifecycleProfileInput `json:"hostLifecycleProfile,omitempty"`
+}
+
+// GetBmcMacAddress returns ExpectedMachinePatch.BmcMacAddress, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetBmcMacAddress() *string { return v.BmcMacAddress }
+
+// GetBmcUsername returns ExpectedMachinePatch.BmcUsername, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetBmcUsername() *string { return v.BmcUsername }
+
+// GetBmcPassword returns ExpectedMachinePatch.BmcPassword, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetBmcPassword() *string { return v.BmcPassword }
+
+// GetChassisSerialNumber returns ExpectedMachinePatch.ChassisSerialNumber, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetChassisSerialNumber() *string { return v.ChassisSerialNumber }
+
+// GetFallbackDpuSerialNumbers returns ExpectedMachinePatch.FallbackDpuSerialNumbers, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetFallbackDpuSerialNumbers() []string {
+	return v.FallbackDpuSerialNumbers
+}
+
+// GetName returns ExpectedMachinePatch.Name, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetName() *string { return v.Name }
+
+// GetDescription returns ExpectedMachinePatch.Description, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetDescription() *string { return v.Description }
+
+// GetLabels returns ExpectedMachinePatch.Labels, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetLabels() []LabelInput { return v.Labels }
+
+// GetSkuName returns ExpectedMachinePatch.SkuName, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetSkuName() *string { return v.SkuName }
+
+// GetHostNics returns ExpectedMachinePatch.HostNics, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetHostNics() []HostNicInput { return v.HostNics }
+
+// GetRackName returns ExpectedMachinePatch.RackName, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetRackName() *string { return v.RackName }
+
+// GetDefaultPauseIngestionAndPoweron returns ExpectedMachinePatch.DefaultPauseIngestionAndPoweron, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetDefaultPauseIngestionAndPoweron() *bool {
+	return v.DefaultPauseIngestionAndPoweron
+}
+
+// GetDpfEnabled returns ExpectedMachinePatch.DpfEnabled, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetDpfEnabled() *bool { return v.DpfEnabled }
+
+// GetBmcIpAddress returns ExpectedMachinePatch.BmcIpAddress, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetBmcIpAddress() *string { return v.BmcIpAddress }
+
+// GetBmcRetainCredentials returns ExpectedMachinePatch.BmcRetainCredentials, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetBmcRetainCredentials() *bool { return v.BmcRetainCredentials }
+
+// GetDpuMode returns ExpectedMachinePatch.DpuMode, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetDpuMode() *fleet.DpuMode { return v.DpuMode }
+
+// GetHostLifecycleProfile returns ExpectedMachinePatch.HostLifecycleProfile, and is useful for accessing the field via an interface.
+func (v *ExpectedMachinePatch) GetHostLifecycleProfile() *HostLifecycleProfileInput {
+	return v.HostLifecycleProfile
+}
 
 // ExplainSkuResponse is returned by ExplainSku on success.
 type ExplainSkuResponse struct {
@@ -932,6 +1477,49 @@ func (v *HealthAlertFields) GetClassifications() []string { return v.Classificat
 // GetInAlertSince returns HealthAlertFields.InAlertSince, and is useful for accessing the field via an interface.
 func (v *HealthAlertFields) GetInAlertSince() time.Time { return v.InAlertSince }
 
+// Input of HostLifecycleProfile.
+type HostLifecycleProfileInput struct {
+	// Whether its firmware is not locked down.
+	DisableLockdown *bool `json:"disableLockdown,omitempty"`
+}
+
+// GetDisableLockdown returns HostLifecycleProfileInput.DisableLockdown, and is useful for accessing the field via an interface.
+func (v *HostLifecycleProfileInput) GetDisableLockdown() *bool { return v.DisableLockdown }
+
+// Input of HostNic.
+type HostNicInput struct {
+	// MAC address of the port, in any usual notation.
+	MacAddress string `json:"macAddress"`
+	// Kind of port.
+	NicType *string `json:"nicType,omitempty"`
+	// Address that it gets.
+	FixedIp *string `json:"fixedIp,omitempty"`
+	// Mask that goes with it.
+	FixedMask *string `json:"fixedMask,omitempty"`
+	// Gateway that goes with it.
+	FixedGateway *string `json:"fixedGateway,omitempty"`
+	// Whether it is the machine's primary port, which at most one is.
+	Primary bool `json:"primary"`
+}
+
+// GetMacAddress returns HostNicInput.MacAddress, and is useful for accessing the field via an interface.
+func (v *HostNicInput) GetMacAddress() string { return v.MacAddress }
+
+// GetNicType returns HostNicInput.NicType, and is useful for accessing the field via an interface.
+func (v *HostNicInput) GetNicType() *string { return v.NicType }
+
+// GetFixedIp returns HostNicInput.FixedIp, and is useful for accessing the field via an interface.
+func (v *HostNicInput) GetFixedIp() *string { return v.FixedIp }
+
+// GetFixedMask returns HostNicInput.FixedMask, and is useful for accessing the field via an interface.
+func (v *HostNicInput) GetFixedMask() *string { return v.FixedMask }
+
+// GetFixedGateway returns HostNicInput.FixedGateway, and is useful for accessing the field via an interface.
+func (v *HostNicInput) GetFixedGateway() *string { return v.FixedGateway }
+
+// GetPrimary returns HostNicInput.Primary, and is useful for accessing the field via an interface.
+func (v *HostNicInput) GetPrimary() bool { return v.Primary }
+
 // A number of InfiniBand ports of one vendor and model.
 type InfinibandComponentInput struct {
 	// Vendor.
@@ -1026,6 +1614,66 @@ type IssueTokenResponse struct {
 // GetIssueToken returns IssueTokenResponse.IssueToken, and is useful for accessing the field via an interface.
 func (v *IssueTokenResponse) GetIssueToken() IssueTokenIssueTokenIssueTokenPayload {
 	return v.IssueToken
+}
+
+// Input of Label.
+type LabelInput struct {
+	// The key: 1 to 128 characters, unique on its object.
+	Key string `json:"key"`
+	// The value.
+	Value *string `json:"value,omitempty"`
+}
+
+// GetKey returns LabelInput.Key, and is useful for accessing the field via an interface.
+func (v *LabelInput) GetKey() string { return v.Key }
+
+// GetValue returns LabelInput.Value, and is useful for accessing the field via an interface.
+func (v *LabelInput) GetValue() *string { return v.Value }
+
+// ListExpectedMachinesExpectedMachinesExpectedMachineConnection includes the requested fields of the GraphQL type ExpectedMachineConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of expected machines.
+type ListExpectedMachinesExpectedMachinesExpectedMachineConnection struct {
+	// The items of the page with their positions, in the order asked for.
+	Edges []*ListExpectedMachinesExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge `json:"edges"`
+	// Where the page lies in the connection.
+	PageInfo Page `json:"pageInfo"`
+}
+
+// GetEdges returns ListExpectedMachinesExpectedMachinesExpectedMachineConnection.Edges, and is useful for accessing the field via an interface.
+func (v *ListExpectedMachinesExpectedMachinesExpectedMachineConnection) GetEdges() []*ListExpectedMachinesExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns ListExpectedMachinesExpectedMachinesExpectedMachineConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListExpectedMachinesExpectedMachinesExpectedMachineConnection) GetPageInfo() Page {
+	return v.PageInfo
+}
+
+// ListExpectedMachinesExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge includes the requested fields of the GraphQL type ExpectedMachineEdge.
+// The GraphQL type's documentation follows.
+//
+// An expected machine in a connection, with its position.
+type ListExpectedMachinesExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge struct {
+	// The expected machine.
+	Node *ExpectedMachineFields `json:"node"`
+}
+
+// GetNode returns ListExpectedMachinesExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge.Node, and is useful for accessing the field via an interface.
+func (v *ListExpectedMachinesExpectedMachinesExpectedMachineConnectionEdgesExpectedMachineEdge) GetNode() *ExpectedMachineFields {
+	return v.Node
+}
+
+// ListExpectedMachinesResponse is returned by ListExpectedMachines on success.
+type ListExpectedMachinesResponse struct {
+	// Machines that are expected at the sites that the caller may see.
+	ExpectedMachines ListExpectedMachinesExpectedMachinesExpectedMachineConnection `json:"expectedMachines"`
+}
+
+// GetExpectedMachines returns ListExpectedMachinesResponse.ExpectedMachines, and is useful for accessing the field via an interface.
+func (v *ListExpectedMachinesResponse) GetExpectedMachines() ListExpectedMachinesExpectedMachinesExpectedMachineConnection {
+	return v.ExpectedMachines
 }
 
 // ListMachinesMachinesMachineConnection includes the requested fields of the GraphQL type MachineConnection.
@@ -2165,6 +2813,70 @@ type PreviewSkuReplaceResponse struct {
 // GetPreviewSkuReplace returns PreviewSkuReplaceResponse.PreviewSkuReplace, and is useful for accessing the field via an interface.
 func (v *PreviewSkuReplaceResponse) GetPreviewSkuReplace() ReplacePreview { return v.PreviewSkuReplace }
 
+// Input of replaceAllExpectedMachines.
+type ReplaceAllExpectedMachinesInput struct {
+	// The site whose expected machines are replaced.
+	SiteId string `json:"siteId"`
+	// The new ones, up to 10000; none: all are erased.
+	ExpectedMachines []ExpectedMachineItem `json:"expectedMachines"`
+	// Number of expected machines that the site has now.
+	ExpectedCount int `json:"expectedCount"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetSiteId returns ReplaceAllExpectedMachinesInput.SiteId, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesInput) GetSiteId() string { return v.SiteId }
+
+// GetExpectedMachines returns ReplaceAllExpectedMachinesInput.ExpectedMachines, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesInput) GetExpectedMachines() []ExpectedMachineItem {
+	return v.ExpectedMachines
+}
+
+// GetExpectedCount returns ReplaceAllExpectedMachinesInput.ExpectedCount, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesInput) GetExpectedCount() int { return v.ExpectedCount }
+
+// GetAllowUnknownSku returns ReplaceAllExpectedMachinesInput.AllowUnknownSku, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesInput) GetAllowUnknownSku() bool { return v.AllowUnknownSku }
+
+// GetIdempotencyKey returns ReplaceAllExpectedMachinesInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload includes the requested fields of the GraphQL type ReplaceAllExpectedMachinesPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of replaceAllExpectedMachines.
+type ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload struct {
+	// Number of expected machines that were deleted.
+	DeletedCount int `json:"deletedCount"`
+	// Number of expected machines that the site has now.
+	CreatedCount int `json:"createdCount"`
+}
+
+// GetDeletedCount returns ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload.DeletedCount, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload) GetDeletedCount() int {
+	return v.DeletedCount
+}
+
+// GetCreatedCount returns ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload.CreatedCount, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload) GetCreatedCount() int {
+	return v.CreatedCount
+}
+
+// ReplaceAllExpectedMachinesResponse is returned by ReplaceAllExpectedMachines on success.
+type ReplaceAllExpectedMachinesResponse struct {
+	// Deletes all expected machines of a site and registers these instead, in one transaction. expectedCount is the
+	// number that is about to be deleted; any other is ABORTED with reason COUNT_CONFLICT. Role: admin.
+	ReplaceAllExpectedMachines ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload `json:"replaceAllExpectedMachines"`
+}
+
+// GetReplaceAllExpectedMachines returns ReplaceAllExpectedMachinesResponse.ReplaceAllExpectedMachines, and is useful for accessing the field via an interface.
+func (v *ReplaceAllExpectedMachinesResponse) GetReplaceAllExpectedMachines() ReplaceAllExpectedMachinesReplaceAllExpectedMachinesReplaceAllExpectedMachinesPayload {
+	return v.ReplaceAllExpectedMachines
+}
+
 // ReplacePreview includes the requested fields of the GraphQL type SkuReplacePreview.
 // The GraphQL type's documentation follows.
 //
@@ -2886,6 +3598,60 @@ type UnassignSkuUnassignSkuUnassignSkuPayload struct {
 // GetMachine returns UnassignSkuUnassignSkuUnassignSkuPayload.Machine, and is useful for accessing the field via an interface.
 func (v *UnassignSkuUnassignSkuUnassignSkuPayload) GetMachine() MachineFields { return v.Machine }
 
+// Input of updateExpectedMachine.
+type UpdateExpectedMachineInput struct {
+	// The expected machine to edit.
+	ExpectedMachineId string `json:"expectedMachineId"`
+	// What to change.
+	Patch ExpectedMachinePatch `json:"patch"`
+	// Whether skuName may name a SKU that does not exist yet.
+	AllowUnknownSku bool `json:"allowUnknownSku"`
+	// Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check.
+	ExpectedRevision *int `json:"expectedRevision,omitempty"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetExpectedMachineId returns UpdateExpectedMachineInput.ExpectedMachineId, and is useful for accessing the field via an interface.
+func (v *UpdateExpectedMachineInput) GetExpectedMachineId() string { return v.ExpectedMachineId }
+
+// GetPatch returns UpdateExpectedMachineInput.Patch, and is useful for accessing the field via an interface.
+func (v *UpdateExpectedMachineInput) GetPatch() ExpectedMachinePatch { return v.Patch }
+
+// GetAllowUnknownSku returns UpdateExpectedMachineInput.AllowUnknownSku, and is useful for accessing the field via an interface.
+func (v *UpdateExpectedMachineInput) GetAllowUnknownSku() bool { return v.AllowUnknownSku }
+
+// GetExpectedRevision returns UpdateExpectedMachineInput.ExpectedRevision, and is useful for accessing the field via an interface.
+func (v *UpdateExpectedMachineInput) GetExpectedRevision() *int { return v.ExpectedRevision }
+
+// GetIdempotencyKey returns UpdateExpectedMachineInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *UpdateExpectedMachineInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// UpdateExpectedMachineResponse is returned by UpdateExpectedMachine on success.
+type UpdateExpectedMachineResponse struct {
+	// Edits an expected machine; absent fields keep their value. A machine that was seen stays as it is. Role: admin.
+	UpdateExpectedMachine UpdateExpectedMachineUpdateExpectedMachineUpdateExpectedMachinePayload `json:"updateExpectedMachine"`
+}
+
+// GetUpdateExpectedMachine returns UpdateExpectedMachineResponse.UpdateExpectedMachine, and is useful for accessing the field via an interface.
+func (v *UpdateExpectedMachineResponse) GetUpdateExpectedMachine() UpdateExpectedMachineUpdateExpectedMachineUpdateExpectedMachinePayload {
+	return v.UpdateExpectedMachine
+}
+
+// UpdateExpectedMachineUpdateExpectedMachineUpdateExpectedMachinePayload includes the requested fields of the GraphQL type UpdateExpectedMachinePayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of updateExpectedMachine.
+type UpdateExpectedMachineUpdateExpectedMachineUpdateExpectedMachinePayload struct {
+	// The expected machine after the edit.
+	ExpectedMachine ExpectedMachineFields `json:"expectedMachine"`
+}
+
+// GetExpectedMachine returns UpdateExpectedMachineUpdateExpectedMachineUpdateExpectedMachinePayload.ExpectedMachine, and is useful for accessing the field via an interface.
+func (v *UpdateExpectedMachineUpdateExpectedMachineUpdateExpectedMachinePayload) GetExpectedMachine() ExpectedMachineFields {
+	return v.ExpectedMachine
+}
+
 // Input of updateSite. Absent fields keep their value.
 type UpdateSiteInput struct {
 	// The site to edit.
@@ -3139,6 +3905,22 @@ func (v *__ClearSkuDeviceTypeInput) GetDescription() *string { return v.Descript
 // GetIdempotencyKey returns __ClearSkuDeviceTypeInput.IdempotencyKey, and is useful for accessing the field via an interface.
 func (v *__ClearSkuDeviceTypeInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
 
+// __CountExpectedMachinesInput is used internally by genqlient
+type __CountExpectedMachinesInput struct {
+	SiteId string `json:"siteId"`
+}
+
+// GetSiteId returns __CountExpectedMachinesInput.SiteId, and is useful for accessing the field via an interface.
+func (v *__CountExpectedMachinesInput) GetSiteId() string { return v.SiteId }
+
+// __CreateExpectedMachineInput is used internally by genqlient
+type __CreateExpectedMachineInput struct {
+	Input CreateExpectedMachineInput `json:"input"`
+}
+
+// GetInput returns __CreateExpectedMachineInput.Input, and is useful for accessing the field via an interface.
+func (v *__CreateExpectedMachineInput) GetInput() CreateExpectedMachineInput { return v.Input }
+
 // __CreateSiteInput is used internally by genqlient
 type __CreateSiteInput struct {
 	Input CreateSiteInput `json:"input"`
@@ -3163,6 +3945,14 @@ type __CreateSkusInput struct {
 // GetInput returns __CreateSkusInput.Input, and is useful for accessing the field via an interface.
 func (v *__CreateSkusInput) GetInput() CreateSkusInput { return v.Input }
 
+// __DeleteExpectedMachineInput is used internally by genqlient
+type __DeleteExpectedMachineInput struct {
+	Input DeleteExpectedMachineInput `json:"input"`
+}
+
+// GetInput returns __DeleteExpectedMachineInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteExpectedMachineInput) GetInput() DeleteExpectedMachineInput { return v.Input }
+
 // __DeleteSkuInput is used internally by genqlient
 type __DeleteSkuInput struct {
 	Input DeleteSkuInput `json:"input"`
@@ -3170,6 +3960,26 @@ type __DeleteSkuInput struct {
 
 // GetInput returns __DeleteSkuInput.Input, and is useful for accessing the field via an interface.
 func (v *__DeleteSkuInput) GetInput() DeleteSkuInput { return v.Input }
+
+// __ExpectedMachineByIdInput is used internally by genqlient
+type __ExpectedMachineByIdInput struct {
+	Id string `json:"id"`
+}
+
+// GetId returns __ExpectedMachineByIdInput.Id, and is useful for accessing the field via an interface.
+func (v *__ExpectedMachineByIdInput) GetId() string { return v.Id }
+
+// __ExpectedMachineByMacInput is used internally by genqlient
+type __ExpectedMachineByMacInput struct {
+	Site string `json:"site"`
+	Mac  string `json:"mac"`
+}
+
+// GetSite returns __ExpectedMachineByMacInput.Site, and is useful for accessing the field via an interface.
+func (v *__ExpectedMachineByMacInput) GetSite() string { return v.Site }
+
+// GetMac returns __ExpectedMachineByMacInput.Mac, and is useful for accessing the field via an interface.
+func (v *__ExpectedMachineByMacInput) GetMac() string { return v.Mac }
 
 // __ExplainSkuInput is used internally by genqlient
 type __ExplainSkuInput struct {
@@ -3230,6 +4040,22 @@ type __IssueTokenInput struct {
 
 // GetInput returns __IssueTokenInput.Input, and is useful for accessing the field via an interface.
 func (v *__IssueTokenInput) GetInput() IssueTokenInput { return v.Input }
+
+// __ListExpectedMachinesInput is used internally by genqlient
+type __ListExpectedMachinesInput struct {
+	SiteId string  `json:"siteId"`
+	First  int     `json:"first"`
+	After  *string `json:"after,omitempty"`
+}
+
+// GetSiteId returns __ListExpectedMachinesInput.SiteId, and is useful for accessing the field via an interface.
+func (v *__ListExpectedMachinesInput) GetSiteId() string { return v.SiteId }
+
+// GetFirst returns __ListExpectedMachinesInput.First, and is useful for accessing the field via an interface.
+func (v *__ListExpectedMachinesInput) GetFirst() int { return v.First }
+
+// GetAfter returns __ListExpectedMachinesInput.After, and is useful for accessing the field via an interface.
+func (v *__ListExpectedMachinesInput) GetAfter() *string { return v.After }
 
 // __ListMachinesInput is used internally by genqlient
 type __ListMachinesInput struct {
@@ -3395,6 +4221,16 @@ func (v *__PreviewSkuReplaceInput) GetSkuId() string { return v.SkuId }
 // GetComponents returns __PreviewSkuReplaceInput.Components, and is useful for accessing the field via an interface.
 func (v *__PreviewSkuReplaceInput) GetComponents() SkuComponentsInput { return v.Components }
 
+// __ReplaceAllExpectedMachinesInput is used internally by genqlient
+type __ReplaceAllExpectedMachinesInput struct {
+	Input ReplaceAllExpectedMachinesInput `json:"input"`
+}
+
+// GetInput returns __ReplaceAllExpectedMachinesInput.Input, and is useful for accessing the field via an interface.
+func (v *__ReplaceAllExpectedMachinesInput) GetInput() ReplaceAllExpectedMachinesInput {
+	return v.Input
+}
+
 // __ReplaceSkuInput is used internally by genqlient
 type __ReplaceSkuInput struct {
 	Input ReplaceSkuInput `json:"input"`
@@ -3446,6 +4282,14 @@ type __UnassignSkuInput struct {
 
 // GetInput returns __UnassignSkuInput.Input, and is useful for accessing the field via an interface.
 func (v *__UnassignSkuInput) GetInput() UnassignSkuInput { return v.Input }
+
+// __UpdateExpectedMachineInput is used internally by genqlient
+type __UpdateExpectedMachineInput struct {
+	Input UpdateExpectedMachineInput `json:"input"`
+}
+
+// GetInput returns __UpdateExpectedMachineInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateExpectedMachineInput) GetInput() UpdateExpectedMachineInput { return v.Input }
 
 // __UpdateSiteInput is used internally by genqlient
 type __UpdateSiteInput struct {
@@ -3605,6 +4449,111 @@ func ClearSkuDeviceType(
 	}
 
 	data_ = &ClearSkuDeviceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by CountExpectedMachines.
+const CountExpectedMachines_Operation = `
+query CountExpectedMachines ($siteId: ID!) {
+	expectedMachines(first: 1, where: {siteId:$siteId}) {
+		totalCount
+	}
+}
+`
+
+func CountExpectedMachines(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	siteId string,
+) (data_ *CountExpectedMachinesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CountExpectedMachines",
+		Query:  CountExpectedMachines_Operation,
+		Variables: &__CountExpectedMachinesInput{
+			SiteId: siteId,
+		},
+	}
+
+	data_ = &CountExpectedMachinesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CreateExpectedMachine.
+const CreateExpectedMachine_Operation = `
+mutation CreateExpectedMachine ($input: CreateExpectedMachineInput!) {
+	createExpectedMachine(input: $input) {
+		expectedMachine {
+			... ExpectedMachineFields
+		}
+	}
+}
+fragment ExpectedMachineFields on ExpectedMachine {
+	id
+	bmcMacAddress
+	hasBmcCredentials
+	chassisSerialNumber
+	fallbackDpuSerialNumbers
+	name
+	description
+	labels {
+		key
+		value
+	}
+	skuName
+	hostNics {
+		macAddress
+		nicType
+		fixedIp
+		fixedMask
+		fixedGateway
+		primary
+	}
+	rackName
+	defaultPauseIngestionAndPoweron
+	dpfEnabled
+	bmcIpAddress
+	bmcRetainCredentials
+	dpuMode
+	hostLifecycleProfile {
+		disableLockdown
+	}
+	machine {
+		id
+		name
+	}
+}
+`
+
+func CreateExpectedMachine(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateExpectedMachineInput,
+) (data_ *CreateExpectedMachineResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateExpectedMachine",
+		Query:  CreateExpectedMachine_Operation,
+		Variables: &__CreateExpectedMachineInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CreateExpectedMachineResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -3836,6 +4785,40 @@ func CreateSkus(
 	return data_, err_
 }
 
+// The mutation executed by DeleteExpectedMachine.
+const DeleteExpectedMachine_Operation = `
+mutation DeleteExpectedMachine ($input: DeleteExpectedMachineInput!) {
+	deleteExpectedMachine(input: $input) {
+		deletedExpectedMachineId
+	}
+}
+`
+
+func DeleteExpectedMachine(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteExpectedMachineInput,
+) (data_ *DeleteExpectedMachineResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteExpectedMachine",
+		Query:  DeleteExpectedMachine_Operation,
+		Variables: &__DeleteExpectedMachineInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteExpectedMachineResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by DeleteSku.
 const DeleteSku_Operation = `
 mutation DeleteSku ($input: DeleteSkuInput!) {
@@ -3859,6 +4842,150 @@ func DeleteSku(
 	}
 
 	data_ = &DeleteSkuResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ExpectedMachineById.
+const ExpectedMachineById_Operation = `
+query ExpectedMachineById ($id: ID!) {
+	expectedMachines(first: 1, where: {id:$id}) {
+		edges {
+			node {
+				... ExpectedMachineFields
+			}
+		}
+	}
+}
+fragment ExpectedMachineFields on ExpectedMachine {
+	id
+	bmcMacAddress
+	hasBmcCredentials
+	chassisSerialNumber
+	fallbackDpuSerialNumbers
+	name
+	description
+	labels {
+		key
+		value
+	}
+	skuName
+	hostNics {
+		macAddress
+		nicType
+		fixedIp
+		fixedMask
+		fixedGateway
+		primary
+	}
+	rackName
+	defaultPauseIngestionAndPoweron
+	dpfEnabled
+	bmcIpAddress
+	bmcRetainCredentials
+	dpuMode
+	hostLifecycleProfile {
+		disableLockdown
+	}
+	machine {
+		id
+		name
+	}
+}
+`
+
+func ExpectedMachineById(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *ExpectedMachineByIdResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ExpectedMachineById",
+		Query:  ExpectedMachineById_Operation,
+		Variables: &__ExpectedMachineByIdInput{
+			Id: id,
+		},
+	}
+
+	data_ = &ExpectedMachineByIdResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ExpectedMachineByMac.
+const ExpectedMachineByMac_Operation = `
+query ExpectedMachineByMac ($site: String!, $mac: String!) {
+	expectedMachine(site: $site, bmcMacAddress: $mac) {
+		... ExpectedMachineFields
+	}
+}
+fragment ExpectedMachineFields on ExpectedMachine {
+	id
+	bmcMacAddress
+	hasBmcCredentials
+	chassisSerialNumber
+	fallbackDpuSerialNumbers
+	name
+	description
+	labels {
+		key
+		value
+	}
+	skuName
+	hostNics {
+		macAddress
+		nicType
+		fixedIp
+		fixedMask
+		fixedGateway
+		primary
+	}
+	rackName
+	defaultPauseIngestionAndPoweron
+	dpfEnabled
+	bmcIpAddress
+	bmcRetainCredentials
+	dpuMode
+	hostLifecycleProfile {
+		disableLockdown
+	}
+	machine {
+		id
+		name
+	}
+}
+`
+
+func ExpectedMachineByMac(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	site string,
+	mac string,
+) (data_ *ExpectedMachineByMacResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ExpectedMachineByMac",
+		Query:  ExpectedMachineByMac_Operation,
+		Variables: &__ExpectedMachineByMacInput{
+			Site: site,
+			Mac:  mac,
+		},
+	}
+
+	data_ = &ExpectedMachineByMacResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -4212,6 +5339,90 @@ func IssueToken(
 	}
 
 	data_ = &IssueTokenResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListExpectedMachines.
+const ListExpectedMachines_Operation = `
+query ListExpectedMachines ($siteId: ID!, $first: Int!, $after: Cursor) {
+	expectedMachines(first: $first, after: $after, orderBy: {field:BMC_MAC_ADDRESS}, where: {siteId:$siteId}) {
+		edges {
+			node {
+				... ExpectedMachineFields
+			}
+		}
+		pageInfo {
+			... Page
+		}
+	}
+}
+fragment ExpectedMachineFields on ExpectedMachine {
+	id
+	bmcMacAddress
+	hasBmcCredentials
+	chassisSerialNumber
+	fallbackDpuSerialNumbers
+	name
+	description
+	labels {
+		key
+		value
+	}
+	skuName
+	hostNics {
+		macAddress
+		nicType
+		fixedIp
+		fixedMask
+		fixedGateway
+		primary
+	}
+	rackName
+	defaultPauseIngestionAndPoweron
+	dpfEnabled
+	bmcIpAddress
+	bmcRetainCredentials
+	dpuMode
+	hostLifecycleProfile {
+		disableLockdown
+	}
+	machine {
+		id
+		name
+	}
+}
+fragment Page on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func ListExpectedMachines(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	siteId string,
+	first int,
+	after *string,
+) (data_ *ListExpectedMachinesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListExpectedMachines",
+		Query:  ListExpectedMachines_Operation,
+		Variables: &__ListExpectedMachinesInput{
+			SiteId: siteId,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListExpectedMachinesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -4952,6 +6163,41 @@ func PreviewSkuReplace(
 	return data_, err_
 }
 
+// The mutation executed by ReplaceAllExpectedMachines.
+const ReplaceAllExpectedMachines_Operation = `
+mutation ReplaceAllExpectedMachines ($input: ReplaceAllExpectedMachinesInput!) {
+	replaceAllExpectedMachines(input: $input) {
+		deletedCount
+		createdCount
+	}
+}
+`
+
+func ReplaceAllExpectedMachines(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ReplaceAllExpectedMachinesInput,
+) (data_ *ReplaceAllExpectedMachinesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReplaceAllExpectedMachines",
+		Query:  ReplaceAllExpectedMachines_Operation,
+		Variables: &__ReplaceAllExpectedMachinesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ReplaceAllExpectedMachinesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by ReplaceSku.
 const ReplaceSku_Operation = `
 mutation ReplaceSku ($input: ReplaceSkuInput!) {
@@ -5362,6 +6608,77 @@ func UnassignSku(
 	}
 
 	data_ = &UnassignSkuResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by UpdateExpectedMachine.
+const UpdateExpectedMachine_Operation = `
+mutation UpdateExpectedMachine ($input: UpdateExpectedMachineInput!) {
+	updateExpectedMachine(input: $input) {
+		expectedMachine {
+			... ExpectedMachineFields
+		}
+	}
+}
+fragment ExpectedMachineFields on ExpectedMachine {
+	id
+	bmcMacAddress
+	hasBmcCredentials
+	chassisSerialNumber
+	fallbackDpuSerialNumbers
+	name
+	description
+	labels {
+		key
+		value
+	}
+	skuName
+	hostNics {
+		macAddress
+		nicType
+		fixedIp
+		fixedMask
+		fixedGateway
+		primary
+	}
+	rackName
+	defaultPauseIngestionAndPoweron
+	dpfEnabled
+	bmcIpAddress
+	bmcRetainCredentials
+	dpuMode
+	hostLifecycleProfile {
+		disableLockdown
+	}
+	machine {
+		id
+		name
+	}
+}
+`
+
+func UpdateExpectedMachine(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateExpectedMachineInput,
+) (data_ *UpdateExpectedMachineResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateExpectedMachine",
+		Query:  UpdateExpectedMachine_Operation,
+		Variables: &__UpdateExpectedMachineInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UpdateExpectedMachineResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
