@@ -20,6 +20,7 @@ import (
 type mutation struct {
 	name, payload string
 	role          string // the smallest that may call it
+	as            string // secret of the agent that calls it, where only an agent may
 	input         variables
 	forceable     bool // force needs an admin
 	faults        []invalid
@@ -109,8 +110,8 @@ func mutations(t *testing.T, h *hall) []mutation {
 		},
 		{
 			name: "updateSite", payload: "site { id }", role: "ADMIN",
-			input:      variables{"siteId": h.here.id, "name": "here", "description": "new", "expectedRevision": 1},
-			faults:     of(name, description, []invalid{{"name null", variables{"name": nil}, "NULL_NOT_ALLOWED", "name"}}),
+			input:      variables{"siteId": h.here.id, "name": "here", "description": "new", "expectedRevision": 2},
+			faults:     of(name, description, []invalid{{"name null", variables{"name": nil}, "NULL_NOT_ALLOWED", "name"}}, configurationsRefused()),
 			references: []reference{site},
 		},
 		{
@@ -148,7 +149,7 @@ func mutations(t *testing.T, h *hall) []mutation {
 		},
 		{
 			name: "unassignSku", payload: "machine { id }", role: "OPERATOR", forceable: true,
-			input: variables{"machineId": h.here.ready.ID, "force": false}, references: []reference{ready},
+			input: variables{"machineId": h.here.fresh, "force": false}, references: []reference{ready},
 		},
 		{
 			name: "assignSku", payload: "machine { id }", role: "OPERATOR", forceable: true,
@@ -209,6 +210,49 @@ func mutations(t *testing.T, h *hall) []mutation {
 		{
 			name: "revokeToken", payload: "token { id }", role: "ADMIN", input: variables{"tokenId": h.here.token},
 			references: []reference{{field: "tokenId", prefix: fleet.PrefixToken, reason: "TOKEN_NOT_FOUND", foreign: h.there.token, set: single("tokenId")}},
+		},
+		{
+			name: "allocateMachine", payload: "machine { id }", role: "OPERATOR",
+			input:  variables{"machineId": h.here.free, "allocationName": "tenant"},
+			faults: namesRefused("allocationName", fleet.MaxNameLength), references: []reference{ready},
+		},
+		{
+			name: "releaseMachine", payload: "machine { id }", role: "OPERATOR",
+			input: variables{"machineId": h.here.taken}, references: []reference{ready},
+		},
+		{
+			name: "deleteMachine", payload: "deletedMachineId", role: "ADMIN",
+			input: variables{"machineId": h.here.gone}, references: []reference{ready},
+		},
+		{
+			name: "raiseHealthAlert", payload: "healthAlert { id }", role: "OPERATOR",
+			input: variables{"machineId": h.here.waiting.ID, "alertId": "Fan", "source": "monitor", "target": "fan 1", "message": "slow", "tenantMessage": "m", "classifications": []any{"PREVENT_ALLOCATIONS"}},
+			faults: of(namesRefused("alertId", fleet.MaxNameLength), namesRefused("source", fleet.MaxNameLength), textRefused("message"), textRefused("tenantMessage"), []invalid{
+				{"a source of the system", variables{"source": "sku-validation"}, "SOURCE_RESERVED", "source"},
+				{"no message", variables{"message": " "}, "TEXT_INVALID", "message"},
+				{"target too long", variables{"target": strings.Repeat("t", 257)}, "NAME_INVALID", "target"},
+				{"a classification in lower case", variables{"classifications": []any{"PreventAllocations"}}, "CLASSIFICATION_INVALID", "classifications"},
+				{"a classification twice", variables{"classifications": []any{"A", "A"}}, "CLASSIFICATION_INVALID", "classifications"},
+				{"too many classifications", variables{"classifications": slices.Repeat([]any{"A"}, 17)}, "LIST_TOO_LONG", "classifications"},
+			}),
+			references: []reference{waiting},
+		},
+		{
+			name: "clearHealthAlert", payload: "machine { id }", role: "OPERATOR", input: variables{"healthAlertId": h.here.alert},
+			references: []reference{{field: "healthAlertId", prefix: fleet.PrefixHealthAlert, reason: "ALERT_NOT_FOUND", foreign: h.there.alert, set: single("healthAlertId")}},
+		},
+		{
+			name: "claimWork", payload: "work { id }", role: "AGENT", as: h.here.worker, input: variables{"machineId": h.here.working}, references: []reference{ready},
+		},
+		{
+			name: "finishWork", payload: "work { id outcome }", role: "AGENT", as: h.here.worker,
+			input: variables{"workId": h.here.work, "outcome": enum("FAILED"), "error": "e"},
+			faults: []invalid{
+				{"an error with NUL", variables{"error": "a\x00b"}, "TEXT_INVALID", "error"},
+				{"an error of a book", variables{"error": strings.Repeat("e", 4097)}, "TEXT_TOO_LONG", "error"},
+				{"an error of what succeeded", variables{"outcome": enum("SUCCEEDED")}, "ERROR_NOT_ALLOWED", "error"},
+			},
+			references: []reference{{field: "workId", prefix: fleet.PrefixWork, reason: "WORK_NOT_FOUND", foreign: h.there.work, set: single("workId")}},
 		},
 		{
 			name: "deleteSku", payload: "deletedSkuId", role: "ADMIN", input: variables{"skuId": h.here.deletable}, references: []reference{sku},
@@ -299,6 +343,45 @@ func expectedRefused(with func(variables) variables, path string) []invalid {
 		out = append(out, invalid{name, with(change), reason, field})
 	}
 	return out
+}
+
+// caller is who calls the mutation where all is right.
+func (m mutation) caller(h *hall) string {
+	if m.as != "" {
+		return m.as
+	}
+	return h.admin
+}
+
+// configurationsRefused are faults of a site's configuration.
+func configurationsRefused() []invalid {
+	bom := func(field string, value any) variables { return variables{"bomValidation": variables{field: value}} }
+	machine := func(field string, value any) variables {
+		return variables{"machineValidation": variables{field: value}}
+	}
+	logs := func(logs variables) variables { return machine("attemptLogs", logs) }
+	test := func(id string, enable bool) variables { return variables{"id": id, "enable": enable} }
+	return []invalid{
+		{"an interval of nothing", bom("findMatchInterval", "0s"), "DURATION_INVALID", "bomValidation.findMatchInterval"},
+		{"an interval of an instant", bom("autoGenerateMissingSkuInterval", "999ms"), "DURATION_INVALID", "bomValidation.autoGenerateMissingSkuInterval"},
+		{"an interval that is none", bom("findMatchInterval", "5 parsecs"), "VALUE_INVALID", "bomValidation.findMatchInterval"},
+		{"a key that is none", bom("enable", true), validation, "bomValidation.enable"},
+		{"a switch that is a text", bom("enabled", "yes"), validation, "bomValidation.enabled"},
+		{"a run interval of nothing", machine("runInterval", "0s"), "DURATION_INVALID", "machineValidation.runInterval"},
+		{"a heartbeat of an instant", machine("heartbeatTimeout", "89s"), "DURATION_INVALID", "machineValidation.heartbeatTimeout"},
+		{"a test twice", machine("tests", []any{test("a", true), test("A", true)}), "DUPLICATE", "machineValidation.tests.1.id"},
+		{"a test on and off", machine("tests", []any{test("a", true), test("a", false)}), "SETTINGS_CONTRADICT", "machineValidation.tests.1.id"},
+		{"a test without an id", machine("tests", []any{test("", true)}), "NAME_INVALID", "machineValidation.tests.0.id"},
+		{"a registry with a path", machine("approvedPluginRegistries", []any{"registry.example.com/team"}), "VALUE_INVALID", "machineValidation.approvedPluginRegistries.0"},
+		{"a registry with a scheme", machine("approvedPluginRegistries", []any{"https://registry.example.com"}), "VALUE_INVALID", "machineValidation.approvedPluginRegistries.0"},
+		{"a registry twice", machine("approvedPluginRegistries", []any{"a.example", "A.example"}), "DUPLICATE", "machineValidation.approvedPluginRegistries.1"},
+		{"a type of plugin that is none", machine("allowedPluginTypes", []any{"wasm"}), "VALUE_INVALID", "machineValidation.allowedPluginTypes.0"},
+		{"an argument of nothing", machine("containerArgs", []any{""}), "TEXT_INVALID", "machineValidation.containerArgs.0"},
+		{"a chunk of nothing", logs(variables{"maxChunkBytes": 0}), "NUMBER_OUT_OF_RANGE", "machineValidation.attemptLogs.maxChunkBytes"},
+		{"a chunk too large", logs(variables{"maxChunkBytes": 16385}), "NUMBER_OUT_OF_RANGE", "machineValidation.attemptLogs.maxChunkBytes"},
+		{"a log too large", logs(variables{"maxAttemptBytes": 1 << 21}), "NUMBER_OUT_OF_RANGE", "machineValidation.attemptLogs.maxAttemptBytes"},
+		{"a chunk that fits no log", logs(variables{"maxChunkBytes": 100, "maxAttemptBytes": 99}), "LIMITS_CONTRADICT", "machineValidation.attemptLogs.maxChunkBytes"},
+	}
 }
 
 func (h *hall) inventoryInput(t *testing.T) variables {
@@ -565,7 +648,7 @@ func TestEveryMutationRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 	t.Run("what is right is accepted", func(t *testing.T) {
 		for _, m := range table {
 			before := content()
-			h.must(t, m.document(), variables{"input": m.input}, nil)
+			h.mustAs(t, m.caller(h), m.document(), variables{"input": m.input}, nil)
 			require.NotEqual(t, before, content(), m.name)
 		}
 	})
@@ -574,7 +657,7 @@ func TestEveryMutationRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 // warm uses every token once.
 func (h *hall) warm(t *testing.T) {
 	t.Helper()
-	for _, token := range []string{h.siteAdmin, h.siteOperator, h.viewer, h.agent, h.allOperator, h.allViewer} {
+	for _, token := range []string{h.siteAdmin, h.siteOperator, h.viewer, h.agent, h.allOperator, h.allViewer, h.here.worker} {
 		h.mustAs(t, token, `{ viewer { name } }`, nil, nil)
 	}
 }
@@ -584,12 +667,12 @@ func (c *faultCheck) types(t *testing.T, m mutation) {
 	t.Helper()
 	both := func(input variables, reason, field string) {
 		t.Helper()
-		c.expect(t, c.admin, m.document(), variables{"input": input}, "INVALID_ARGUMENT", reason, field)
-		c.expect(t, c.admin, m.literal(input), nil, "INVALID_ARGUMENT", reason, field)
+		c.expect(t, m.caller(c.hall), m.document(), variables{"input": input}, "INVALID_ARGUMENT", reason, field)
+		c.expect(t, m.caller(c.hall), m.literal(input), nil, "INVALID_ARGUMENT", reason, field)
 	}
 	noInput := func(document string, vars variables) {
 		t.Helper()
-		c.expect(t, c.admin, document, vars, "INVALID_ARGUMENT", validation, "input")
+		c.expect(t, m.caller(c.hall), document, vars, "INVALID_ARGUMENT", validation, "input")
 	}
 	noInput(m.document(), nil)
 	noInput(m.document(), variables{"input": nil})
@@ -623,13 +706,13 @@ func (c *faultCheck) values(t *testing.T, m mutation) {
 	for _, f := range m.faults {
 		t.Run(f.name, func(t *testing.T) {
 			input := merged(m.input, f.change)
-			c.expect(t, c.admin, m.document(), variables{"input": input}, "INVALID_ARGUMENT", f.reason, f.field)
+			c.expect(t, m.caller(c.hall), m.document(), variables{"input": input}, "INVALID_ARGUMENT", f.reason, f.field)
 			literal := m.literal(input)
 			if len(tokenForm.FindAllString(literal, -1)) > 10_000 {
-				c.expect(t, c.admin, literal, nil, "RESOURCE_EXHAUSTED", "DOCUMENT_TOO_LARGE", "")
+				c.expect(t, m.caller(c.hall), literal, nil, "RESOURCE_EXHAUSTED", "DOCUMENT_TOO_LARGE", "")
 				return
 			}
-			c.expect(t, c.admin, literal, nil, "INVALID_ARGUMENT", f.reason, f.field)
+			c.expect(t, m.caller(c.hall), literal, nil, "INVALID_ARGUMENT", f.reason, f.field)
 		})
 	}
 }
@@ -645,16 +728,19 @@ func (c *faultCheck) ids(t *testing.T, m mutation) {
 		with := func(id string) variables { return variables{"input": merged(base, r.set(id))} }
 		unknown := fleet.NewID(r.prefix)
 		for _, malformed := range []string{"", "x", r.prefix, r.prefix + "_", unknown + "0", strings.ToUpper(unknown), unknown[:len(unknown)-1] + "u", unknown + "\x00", strings.Repeat("x", 100_000)} {
-			c.expect(t, c.admin, m.document(), with(malformed), "INVALID_ARGUMENT", "ID_INVALID", r.field)
+			c.expect(t, m.caller(c.hall), m.document(), with(malformed), "INVALID_ARGUMENT", "ID_INVALID", r.field)
 		}
 		for _, prefix := range []string{fleet.PrefixSite, fleet.PrefixSku, fleet.PrefixMachine, fleet.PrefixToken, fleet.PrefixTransition} {
 			if prefix != r.prefix {
-				c.expect(t, c.admin, m.document(), with(fleet.NewID(prefix)), "INVALID_ARGUMENT", "ID_INVALID", r.field)
+				c.expect(t, m.caller(c.hall), m.document(), with(fleet.NewID(prefix)), "INVALID_ARGUMENT", "ID_INVALID", r.field)
 			}
 		}
-		c.expect(t, c.admin, m.document(), with(unknown), "NOT_FOUND", r.reason, r.field)
-		c.expect(t, c.admin, m.literal(with(unknown)["input"]), nil, "NOT_FOUND", r.reason, r.field)
+		c.expect(t, m.caller(c.hall), m.document(), with(unknown), "NOT_FOUND", r.reason, r.field)
+		c.expect(t, m.caller(c.hall), m.literal(with(unknown)["input"]), nil, "NOT_FOUND", r.reason, r.field)
 		callers := []string{c.siteAdmin}
+		if m.as != "" {
+			callers = []string{m.as}
+		}
 		if m.role == "OPERATOR" {
 			callers = append(callers, c.siteOperator)
 		}
@@ -673,7 +759,7 @@ func (c *faultCheck) keys(t *testing.T, m mutation) {
 	t.Helper()
 	for _, key := range []string{strings.Repeat("k", 256), "a\x00b", "a\nb"} {
 		input := merged(m.input, variables{"idempotencyKey": key})
-		c.expect(t, c.admin, m.document(), variables{"input": input}, "INVALID_ARGUMENT", "IDEMPOTENCY_KEY_INVALID", "idempotencyKey")
+		c.expect(t, m.caller(c.hall), m.document(), variables{"input": input}, "INVALID_ARGUMENT", "IDEMPOTENCY_KEY_INVALID", "idempotencyKey")
 	}
 }
 
@@ -689,7 +775,10 @@ func (c *faultCheck) callers(t *testing.T, m mutation) {
 	if m.role == "ADMIN" {
 		small = append(small, c.siteOperator, c.allOperator)
 	}
-	if m.name != "reportInventory" {
+	switch {
+	case m.as != "":
+		small = append(small, c.siteOperator, c.allOperator, c.siteAdmin, c.admin)
+	case m.name != "reportInventory":
 		small = append(small, c.agent)
 	}
 	for _, caller := range small {

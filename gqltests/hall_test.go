@@ -3,6 +3,7 @@ package gqltests_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -20,8 +21,12 @@ type place struct {
 	spare     string // a SKU that no machine has
 	deletable string // another
 	token     string // id of a viewer's token bound to the site
-	expected  string // an expected machine
-	surplus   string // another
+
+	fresh, free, taken, gone, working string // ids of machines that have sku; taken is allocated, working waits for an inventory
+	alert                             string // id of an alert on free
+	work, worker                      string // id of what is wanted of working, and its agent's secret
+	expected                          string // an expected machine
+	surplus                           string // another
 }
 
 // hall is a server with two sites that hold the same, and a caller of each role,
@@ -68,8 +73,44 @@ func (h *hall) newPlace(t *testing.T, name string) place {
 	p.spare = h.newSku(t, p.id, "spare", ofChassis(h.generate(t, p.waiting.ID), "Spare"))
 	p.deletable = h.newSku(t, p.id, "deletable", ofChassis(h.generate(t, p.waiting.ID), "Deletable"))
 	p.expected, p.surplus = h.newExpected(t, p.id, "02:00:00:00:00:41"), h.newExpected(t, p.id, "02:00:00:00:00:42")
+	p.fresh, p.free, p.taken, p.gone = h.twin(t, p, 3), h.twin(t, p, 4), h.twin(t, p, 5), h.twin(t, p, 6)
+	h.called(t, allocateMachine, variables{"machineId": p.taken, "allocationName": "tenant"})
+	p.alert = h.warn(t, p.free)
+	p.working = h.twin(t, p, 7)
+	require.Equal(t, "UPDATING_INVENTORY", h.called(t, verifySku, variables{"machineId": p.working}).SubState)
+	p.work = h.openWork(t, p.working)
+	p.worker = h.issueToken(t, variables{"name": name + "-worker", "role": "AGENT", "machineId": p.working})
 	p.token, _ = h.issue(t, variables{"name": name + "-viewer", "role": "VIEWER", "siteIds": []string{p.id}})
 	return p
+}
+
+// twin reports a machine of the same hardware as the one that is ready.
+func (h *hall) twin(t *testing.T, p place, n int) string {
+	t.Helper()
+	m := h.report(t, p.id, fmt.Sprintf("02:00:00:00:00:f%d", n), fmt.Sprint(p.name, "-twin-", n), inventory(t, "composed/r760_9nvme.json"))
+	require.Equal(t, "READY", m.State)
+	return m.ID
+}
+
+// warn raises an alert that prevents nothing, and returns its id.
+func (b *bundle) warn(t *testing.T, machineID string) string {
+	t.Helper()
+	var out struct {
+		RaiseHealthAlert struct{ HealthAlert struct{ ID string } }
+	}
+	b.must(t, raiseAlert, variables{"input": variables{"machineId": machineID, "alertId": "Dust", "message": "some"}}, &out)
+	return out.RaiseHealthAlert.HealthAlert.ID
+}
+
+// openWork is the id of what is wanted of a machine's host.
+func (b *bundle) openWork(t *testing.T, machineID string) string {
+	t.Helper()
+	var out struct {
+		Node struct{ Work []struct{ ID string } }
+	}
+	b.must(t, `query($id: ID!) { node(id: $id) { ... on Machine { work { id } } } }`, variables{"id": machineID}, &out)
+	require.Len(t, out.Node.Work, 1)
+	return out.Node.Work[0].ID
 }
 
 const (

@@ -22,6 +22,16 @@ func otherwise(h *hall, m mutation) variables {
 		return merged(m.input, variables{"skuId": h.here.sku})
 	case "unassignSku":
 		return merged(m.input, variables{"force": true})
+	case "claimWork", "releaseMachine", "deleteMachine":
+		return merged(m.input, variables{"machineId": h.here.ready.ID})
+	case "finishWork":
+		return merged(m.input, variables{"error": "otherwise"})
+	case "allocateMachine":
+		return merged(m.input, variables{"allocationName": "otherwise"})
+	case "raiseHealthAlert":
+		return merged(m.input, variables{"message": "otherwise"})
+	case "clearHealthAlert":
+		return merged(m.input, variables{"healthAlertId": h.there.alert})
 	case "revokeToken":
 		return merged(m.input, variables{"tokenId": h.there.token})
 	case "deleteSku":
@@ -61,18 +71,18 @@ func TestARepeatWithTheSameKeyReturnsTheFirstResult(t *testing.T) {
 				return variables{"input": merged(input, variables{"idempotencyKey": "the key"})} // of each mutation
 			}
 			before := content()
-			h.refused(t, h.admin, m.document(), keyed(refusedInput(m)))
+			h.refused(t, m.caller(h), m.document(), keyed(refusedInput(m)))
 			require.Equal(t, before, content(), "a failed call left its key")
 
-			first := h.do(t, h.admin, m.document(), keyed(m.input))
+			first := h.do(t, m.caller(h), m.document(), keyed(m.input))
 			require.Empty(t, first.Errors, "%s", first.raw)
 			after := content()
 			require.NotEqual(t, before, after)
-			repeat := h.do(t, h.admin, m.document(), keyed(m.input))
+			repeat := h.do(t, m.caller(h), m.document(), keyed(m.input))
 			require.Equal(t, string(first.raw), string(repeat.raw))
 			require.Equal(t, after, content(), "a repeat left a trace")
 
-			reused := h.refused(t, h.admin, m.document(), keyed(otherwise(h, m)))
+			reused := h.refused(t, m.caller(h), m.document(), keyed(otherwise(h, m)))
 			require.Equal(t, []string{"ALREADY_EXISTS", "IDEMPOTENCY_KEY_REUSED", "idempotencyKey"},
 				[]string{reused.Extensions.Code, reused.Extensions.Reason, reused.Extensions.Field})
 			require.Equal(t, after, content())
@@ -196,9 +206,9 @@ func TestCallsAtOnceWithOneKeyRunOnce(t *testing.T) {
 			keyed := func(m mutation) variables {
 				return variables{"input": merged(m.input, variables{"idempotencyKey": "k"})}
 			}
-			once.must(t, single[i].document(), keyed(single[i]), nil)
+			once.mustAs(t, single[i].caller(once), single[i].document(), keyed(single[i]), nil)
 			answers := make([]answer, 8)
-			atOnce(len(answers), func(n int) { answers[n] = many.do(t, many.admin, m.document(), keyed(m)) })
+			atOnce(len(answers), func(n int) { answers[n] = many.do(t, m.caller(many), m.document(), keyed(m)) })
 			for _, a := range answers {
 				require.Empty(t, a.Errors, "%s", a.raw)
 				require.Equal(t, string(answers[0].raw), string(a.raw))
