@@ -414,6 +414,67 @@ func TestTheSiteIsCheckedBeforeTheSku(t *testing.T) {
 	}
 }
 
+func TestExpectedMachinesAreListedForThoseOfTheirSite(t *testing.T) {
+	t.Parallel()
+	r := newRacks(t)
+	machine := r.insertMachine(t, r.here, bmc(100), "seen")
+	items := make([]any, 100)
+	for i := range items {
+		items[i] = merged(everything(bmc(i+1)), variables{"name": fmt.Sprint("n", i)})
+	}
+	r.must(t, createExpectedBatch, variables{"input": variables{"siteId": r.here, "expectedMachines": items}}, nil)
+	r.must(t, createExpected, variables{"input": variables{"siteId": r.there, "expectedMachine": variables{"bmcMacAddress": bmc(1)}}}, nil)
+	type page struct {
+		TotalCount int
+		Edges      []struct{ Node expected }
+		PageInfo   struct {
+			HasNextPage bool
+			EndCursor   string
+		}
+	}
+	var out struct{ ExpectedMachines page }
+	const document = `query($first: Int, $after: Cursor) { expectedMachines(first: $first, after: $after, orderBy: {field: BMC_MAC_ADDRESS, direction: DESC}) {
+		totalCount edges { node` + "%s" + ` } pageInfo { hasNextPage endCursor } } }`
+	list := fmt.Sprintf(document, expectedFields)
+	r.must(t, list, nil, &out)
+	require.Equal(t, 101, out.ExpectedMachines.TotalCount)
+	require.Len(t, out.ExpectedMachines.Edges, 50)
+	cost := r.statements.during(func() { r.must(t, list, variables{"first": 100}, nil) })
+	require.Equal(t, r.statements.during(func() { r.must(t, list, variables{"first": 2}, nil) }), cost, "more rows cost no more statements")
+
+	// Page by page everything comes once.
+	seen, after := []string{}, any(nil)
+	for {
+		out.ExpectedMachines = page{}
+		r.mustAs(t, r.siteAdmin, list, variables{"first": 30, "after": after}, &out)
+		require.Equal(t, 100, out.ExpectedMachines.TotalCount, "the other site's is hidden")
+		for _, edge := range out.ExpectedMachines.Edges {
+			seen = append(seen, edge.Node.BmcMacAddress)
+		}
+		if !out.ExpectedMachines.PageInfo.HasNextPage {
+			break
+		}
+		after = out.ExpectedMachines.PageInfo.EndCursor
+	}
+	want := []string{}
+	for i := 100; i > 0; i-- {
+		want = append(want, bmc(i))
+	}
+	require.Equal(t, want, seen)
+
+	viewer := r.issueToken(t, variables{"name": "v", "role": "VIEWER", "siteIds": []string{r.here}})
+	agent := r.issueToken(t, variables{"name": "a", "role": "AGENT", "machineId": machine})
+	const around = `query($machine: ID!, $sku: ID!) { site(name: "here") { expectedMachines { totalCount } }
+		machine: node(id: $machine) { ... on Machine { expectedMachine { name } } } sku: node(id: $sku) { ... on Sku { expectedMachines { totalCount } } } }`
+	a := r.do(t, viewer, around, variables{"machine": machine, "sku": r.sku})
+	require.JSONEq(t, `{"data": {"site": {"expectedMachines": {"totalCount": 100}}, "machine": {"expectedMachine": {"name": "n99"}},
+		"sku": {"expectedMachines": {"totalCount": 100}}}}`, string(a.raw))
+	a = r.do(t, agent, around, variables{"machine": machine, "sku": r.sku})
+	require.JSONEq(t, `{"data": {"site": {"expectedMachines": {"totalCount": 0}}, "machine": {"expectedMachine": null},
+		"sku": {"expectedMachines": {"totalCount": 0}}}}`, string(a.raw))
+	require.JSONEq(t, `null`, string(r.do(t, agent, expectedMachine, variables{"site": "here", "mac": bmc(100)}).Data["expectedMachine"]))
+}
+
 func TestASkuLookUpThatFailsSaysSo(t *testing.T) {
 	t.Parallel()
 	r := newRacks(t)

@@ -54,6 +54,9 @@ func (p presenter) shown(ctx context.Context, err error, input string) *fleet.Er
 		}
 		return p.internal(ctx, err)
 	case ok:
+		if known.Cause != nil {
+			p.logger.WarnContext(ctx, "refused", slog.String("reason", known.Reason), slog.Any("err", known.Cause))
+		}
 		if input != "" && known.Field == "" {
 			known = known.At(input)
 		}
