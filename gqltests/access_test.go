@@ -285,7 +285,7 @@ func (b *bundle) listed(t *testing.T, as, field string) []object {
 
 func TestABoundCallerSeesAllOfItsSitesAndNothingOfOthers(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newFullHall(t)
 	for _, p := range []place{h.here, h.there} { // each site has an alert
 		h.report(t, p.id, readyMac, p.ready.Name, without(t, inventory(t, "composed/r760_9nvme.json"), 3))
 	}
@@ -344,7 +344,7 @@ func TestABoundCallerSeesAllOfItsSitesAndNothingOfOthers(t *testing.T) {
 		}
 		var inverse struct{ Machines struct{ TotalCount int } }
 		h.mustAs(t, caller, `{ machines(where: {not: {hasSiteWith: {name: "there"}}}) { totalCount } }`, nil, &inverse)
-		require.Equal(t, 2, inverse.Machines.TotalCount)
+		require.Equal(t, 7, inverse.Machines.TotalCount)
 	}
 
 	nested := `query { sites { totalCount edges { node { name
@@ -430,7 +430,7 @@ func TestAnAgentSeesAndReportsItsOwnMachineOnly(t *testing.T) {
 		}
 	}
 	h.mustAs(t, h.agent, report, variables{"input": own}, &out)
-	require.Equal(t, machine{Name: "here-ready", State: "READY"}, out.ReportInventory.Machine)
+	require.Equal(t, machine{Name: "here-ready", State: "BOM_VALIDATING"}, out.ReportInventory.Machine, "it stays where it failed")
 	require.False(t, out.ReportInventory.Created)
 
 	early := h.issueToken(t, variables{"name": "early", "role": "AGENT", "siteId": h.there.id, "bmcMacAddress": "02-00-00-00-00-99"})

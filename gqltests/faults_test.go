@@ -614,7 +614,7 @@ func (c *faultCheck) expect(t *testing.T, token, document string, vars variables
 //nolint:tparallel // they share a database
 func TestEveryMutationRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newFullHall(t)
 	h.warm(t)
 	table := mutations(t, h)
 
@@ -658,7 +658,9 @@ func TestEveryMutationRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 func (h *hall) warm(t *testing.T) {
 	t.Helper()
 	for _, token := range []string{h.siteAdmin, h.siteOperator, h.viewer, h.agent, h.allOperator, h.allViewer, h.here.worker} {
-		h.mustAs(t, token, `{ viewer { name } }`, nil, nil)
+		if token != "" {
+			h.mustAs(t, token, `{ viewer { name } }`, nil, nil)
+		}
 	}
 }
 

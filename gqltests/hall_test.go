@@ -61,6 +61,28 @@ func newHall(t *testing.T) *hall {
 	return h
 }
 
+// newFullHall is a hall whose places also have machines to allocate, to release, to
+// delete, and one whose host is wanted something of.
+func newFullHall(t *testing.T) *hall {
+	t.Helper()
+	h := newHall(t)
+	for _, p := range []*place{&h.here, &h.there} {
+		h.fill(t, p)
+	}
+	return h
+}
+
+func (h *hall) fill(t *testing.T, p *place) {
+	t.Helper()
+	p.fresh, p.free, p.taken, p.gone = h.twin(t, *p, 3), h.twin(t, *p, 4), h.twin(t, *p, 5), h.twin(t, *p, 6)
+	h.called(t, allocateMachine, variables{"machineId": p.taken, "allocationName": "tenant"})
+	p.alert = h.warn(t, p.free)
+	p.working = h.twin(t, *p, 7)
+	require.Equal(t, "UPDATING_INVENTORY", h.called(t, verifySku, variables{"machineId": p.working}).SubState)
+	p.work = h.openWork(t, p.working)
+	p.worker = h.issueToken(t, variables{"name": p.name + "-worker", "role": "AGENT", "machineId": p.working})
+}
+
 func (h *hall) newPlace(t *testing.T, name string) place {
 	t.Helper()
 	p := place{id: h.createSite(t, name), name: name}
@@ -73,13 +95,6 @@ func (h *hall) newPlace(t *testing.T, name string) place {
 	p.spare = h.newSku(t, p.id, "spare", ofChassis(h.generate(t, p.waiting.ID), "Spare"))
 	p.deletable = h.newSku(t, p.id, "deletable", ofChassis(h.generate(t, p.waiting.ID), "Deletable"))
 	p.expected, p.surplus = h.newExpected(t, p.id, "02:00:00:00:00:41"), h.newExpected(t, p.id, "02:00:00:00:00:42")
-	p.fresh, p.free, p.taken, p.gone = h.twin(t, p, 3), h.twin(t, p, 4), h.twin(t, p, 5), h.twin(t, p, 6)
-	h.called(t, allocateMachine, variables{"machineId": p.taken, "allocationName": "tenant"})
-	p.alert = h.warn(t, p.free)
-	p.working = h.twin(t, p, 7)
-	require.Equal(t, "UPDATING_INVENTORY", h.called(t, verifySku, variables{"machineId": p.working}).SubState)
-	p.work = h.openWork(t, p.working)
-	p.worker = h.issueToken(t, variables{"name": name + "-worker", "role": "AGENT", "machineId": p.working})
 	p.token, _ = h.issue(t, variables{"name": name + "-viewer", "role": "VIEWER", "siteIds": []string{p.id}})
 	return p
 }
@@ -126,6 +141,7 @@ func (b *bundle) newSku(t *testing.T, siteID, name string, components map[string
 		CreateSku struct{ Sku struct{ ID string } }
 	}
 	b.must(t, createSku, variables{"input": variables{"siteId": siteID, "name": name, "components": components}}, &out)
+	b.settle(t)
 	return out.CreateSku.Sku.ID
 }
 

@@ -61,7 +61,7 @@ func refusedInput(m mutation) variables {
 //nolint:tparallel // the subtests share a database, whose content they compare
 func TestARepeatWithTheSameKeyReturnsTheFirstResult(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newFullHall(t)
 	second := h.issueToken(t, variables{"name": "second-admin", "role": "ADMIN"})
 	h.mustAs(t, second, `{ viewer { name } }`, nil, nil)
 	content := h.fingerprint(t)
@@ -191,7 +191,7 @@ func atOnce(n int, fn func(i int)) {
 //nolint:tparallel // the subtests share a database, whose content they compare
 func TestCallsAtOnceWithOneKeyRunOnce(t *testing.T) {
 	t.Parallel()
-	once, many := newHall(t), newHall(t)
+	once, many := newFullHall(t), newFullHall(t)
 	rows := func(h *hall) string {
 		lines := []string{}
 		for line := range strings.Lines(h.fingerprint(t)()) {

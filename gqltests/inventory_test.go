@@ -81,8 +81,8 @@ func TestAPulledDriveIsExplainedWithExactlyThatEdit(t *testing.T) {
 	require.Empty(t, a.Errors, "%s", a.raw)
 	golden(t, "inventory/pulled_drive", a.raw)
 
-	// The same machine loses the drive after it was READY: an alert says so, and
-	// goes when the drive is back.
+	// The same machine loses the drive after it was READY: an alert says so, and goes
+	// when the drive is back and a person has asked for a verification.
 	const look = `query($site: String!, $name: String!) { machine(site: $site, name: $name) { state subState
 		lastVerification { match } skuComparison { match mismatches { component kind message } }
 		healthAlerts { totalCount edges { node { alertId source target message tenantMessage classifications } } }
@@ -90,6 +90,7 @@ func TestAPulledDriveIsExplainedWithExactlyThatEdit(t *testing.T) {
 	b.report(t, site, "02:00:00:00:00:01", "good", without(t, whole, 3))
 	a = b.do(t, b.admin, look, variables{"site": "dc1", "name": "good"})
 	golden(t, "inventory/drive_lost", a.raw)
+	b.called(t, verifySku, variables{"machineId": good.ID})
 	b.report(t, site, "02:00:00:00:00:01", "good", whole)
 	a = b.do(t, b.admin, look, variables{"site": "dc1", "name": "good"})
 	golden(t, "inventory/drive_back", a.raw)

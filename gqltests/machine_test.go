@@ -252,6 +252,7 @@ func TestFabricPortsAreKeptClearedAndSet(t *testing.T) {
 	require.Equal(t, "READY", m.State)
 	require.Equal(t, 1, inactive(variables{"fabricPorts": active(0)}))
 	require.Equal(t, "SKU_VERIFICATION_FAILED", b.status(t, m.ID).SubState)
+	b.called(t, verifySku, variables{"machineId": m.ID})
 	require.Equal(t, 0, inactive(variables{"fabricPorts": active()}))
 	require.Equal(t, "READY", b.status(t, m.ID).State)
 }

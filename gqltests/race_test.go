@@ -92,7 +92,7 @@ func TestOfAssignmentsAtOnceExactlyOneWins(t *testing.T) {
 		answers[i] = h.do(t, h.allOperator, assignSku, variables{"input": variables{"machineId": h.here.waiting.ID, "skuId": skus[i%len(skus)]}})
 	})
 	require.Equal(t, map[string]int{"": 1, "SKU_ALREADY_ASSIGNED": 7}, outcomes(t, answers))
-	require.Equal(t, []string{"DISCOVERED", "SKU_NOT_FOUND", "SKU_ASSIGNED", "SKU_MISMATCH"}, causes(h.history(t, h.here.waiting.ID)))
+	require.Equal(t, []string{"DISCOVERED", "INGESTED", "SKU_NOT_FOUND", "SKU_ASSIGNED", "VERIFY_REQUESTED"}, causes(h.history(t, h.here.waiting.ID)))
 }
 
 func TestOfEditsOfOneRevisionAtOnceExactlyOneWins(t *testing.T) {
@@ -141,6 +141,25 @@ func TestADeletionAndAnAssignmentAtOnceNeverBothHappen(t *testing.T) {
 	}
 }
 
+// refresh reports the inventory of every machine of a site that waits for one: its
+// own, or else the usual.
+func (b *bundle) refresh(t *testing.T, siteID string, own map[string]json.RawMessage, usual json.RawMessage) {
+	t.Helper()
+	var out struct {
+		Machines struct {
+			Nodes []struct{ BmcMacAddress string }
+		}
+	}
+	b.must(t, `query($site: ID!) { machines(first: 200, where: {siteId: $site, subState: UPDATING_INVENTORY}) { nodes { bmcMacAddress } } }`, variables{"site": siteID}, &out)
+	for _, m := range out.Machines.Nodes {
+		document, ok := own[m.BmcMacAddress]
+		if !ok {
+			document = usual
+		}
+		b.reported(t, variables{"siteId": siteID, "bmcMacAddress": m.BmcMacAddress, "inventory": document})
+	}
+}
+
 func TestReplacementsAndReportsAtOnceLeaveEveryMachineVerified(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -163,6 +182,12 @@ func TestReplacementsAndReportsAtOnceLeaveEveryMachineVerified(t *testing.T) {
 			}
 		})
 		require.Equal(t, map[string]int{"": 8}, outcomes(t, answers))
+		// Whoever waits for an inventory gets it; afterwards nobody is asked for anything.
+		require.Eventually(t, func() bool {
+			h.refresh(t, h.here.id, map[string]json.RawMessage{readyMac: without(t, whole, round)}, whole)
+			return h.count(t, `SELECT (SELECT count(*) FROM machines WHERE verify_requested_at IS NOT NULL OR sub_state = 'UPDATING_INVENTORY') +
+				(SELECT count(*) FROM river_job WHERE kind = 'sku.evaluate' AND state IN ('available', 'running', 'retryable', 'scheduled'))`) == 0
+		}, polling, tick)
 		var out struct {
 			Machines struct{ Edges []struct{ Node status } }
 		}
@@ -173,9 +198,10 @@ func TestReplacementsAndReportsAtOnceLeaveEveryMachineVerified(t *testing.T) {
 				require.Equal(t, "WAITING_FOR_SKU_ASSIGNMENT", s.SubState)
 				continue
 			}
-			require.Equal(t, s.SkuComparison.Match, s.State == "READY", "%s: %+v", s.Name, s.SkuComparison)
-			require.Equal(t, s.SkuComparison.Match, s.LastVerification.Match)
-			require.Equal(t, s.SkuComparison.Match, len(s.HealthAlerts.Edges) == 0)
+			// One that failed waits for a person, whatever it reported since.
+			require.True(t, s.SkuComparison.Match || s.State != "READY", "%s: %+v", s.Name, s.SkuComparison)
+			require.Equal(t, s.State == "READY", s.LastVerification.Match)
+			require.Equal(t, s.State == "READY", len(s.HealthAlerts.Edges) == 0)
 		}
 	}
 	require.Zero(t, h.count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))

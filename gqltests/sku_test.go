@@ -174,7 +174,16 @@ func TestReplacingASkuVerifiesItsMachinesAgain(t *testing.T) {
 		h.must(t, replaceSku, variables{"input": variables{"skuId": h.here.sku, "components": components, "expectedRevision": revision}}, &out)
 		require.Equal(t, revision+1, out.ReplaceSku.Sku.Revision)
 	}
+	// Every machine that has it is verified, which begins with a fresh inventory.
+	whole := inventory(t, "composed/r760_9nvme.json")
+	refreshed := func() {
+		for _, id := range machines {
+			h.becomes(t, id, "UPDATING_INVENTORY")
+		}
+		h.refresh(t, h.here.id, nil, whole)
+	}
 	replace(lessDrive(t, components), 1)
+	refreshed()
 	for _, id := range machines {
 		s := h.status(t, id)
 		require.Equal(t, []string{"BOM_VALIDATING", "SKU_VERIFICATION_FAILED", "dell.r760.storage.1"}, []string{s.State, s.SubState, s.SkuName})
@@ -184,13 +193,17 @@ func TestReplacingASkuVerifiesItsMachinesAgain(t *testing.T) {
 		require.Contains(t, s.HealthAlerts.Edges[0].Node.Message, "Found unexpected storage drive")
 	}
 	replace(components, 2)
+	refreshed()
 	for _, id := range machines {
 		s := h.status(t, id)
 		require.Equal(t, []string{"READY", "", "dell.r760.storage.1"}, []string{s.State, s.SubState, s.SkuName})
 		require.True(t, s.LastVerification.Match)
 		require.Empty(t, s.HealthAlerts.Edges)
 		history := causes(h.history(t, id))
-		require.Equal(t, []string{"SKU_MATCHED", "SKU_MISMATCH", "SKU_VERIFIED"}, history[len(history)-3:])
+		require.Equal(t, []string{
+			"VERIFY_REQUESTED", "INVENTORY_UPDATED", "SKU_MISMATCH",
+			"VERIFY_REQUESTED", "INVENTORY_UPDATED", "SKU_VERIFIED",
+		}, history[len(history)-6:])
 	}
 	replace(components, 3) // by the same: its own hardware is no duplicate
 
@@ -356,17 +369,26 @@ func TestASkuIsAssignedVerifiedAndTakenAway(t *testing.T) {
 	ready, waiting := h.here.ready.ID, h.here.waiting.ID
 	h.warm(t)
 
-	// Assigned by an operator, the wrong SKU is found out at once.
+	// Assigned by an operator, the wrong SKU is found out with the next inventory.
+	waitingReports := func() machine {
+		return h.report(t, h.here.id, waitingMac, "here-waiting", inventory(t, "composed/xe9680_8gpu.json"))
+	}
+	readyReports := func() machine {
+		return h.report(t, h.here.id, readyMac, "here-ready", inventory(t, "composed/r760_9nvme.json"))
+	}
 	var out struct{ AssignSku struct{ Machine machine } }
 	h.mustAs(t, h.siteOperator, assignSku, variables{"input": variables{"machineId": waiting, "skuId": h.here.sku}}, &out)
-	require.Equal(t, machine{ID: waiting, Name: "here-waiting", State: "BOM_VALIDATING", SubState: "SKU_VERIFICATION_FAILED", SkuName: "dell.r760.storage.1"}, out.AssignSku.Machine)
+	require.Equal(t, machine{ID: waiting, Name: "here-waiting", State: "BOM_VALIDATING", SubState: "UPDATING_INVENTORY", SkuName: "dell.r760.storage.1"}, out.AssignSku.Machine)
+	require.Equal(t, "SKU_VERIFICATION_FAILED", waitingReports().SubState)
 	require.Len(t, h.status(t, waiting).HealthAlerts.Edges, 1)
 
 	// Verified again it stays, and history tells that it was.
-	require.Equal(t, "SKU_VERIFICATION_FAILED", h.called(t, verifySku, variables{"machineId": waiting}).SubState)
+	require.Equal(t, "UPDATING_INVENTORY", h.called(t, verifySku, variables{"machineId": waiting}).SubState)
+	require.Equal(t, "SKU_VERIFICATION_FAILED", waitingReports().SubState)
 	require.Equal(t, "SKU_MISMATCH", last(h.history(t, waiting)).Cause)
 	verified := h.status(t, ready).LastVerification
-	require.Equal(t, "READY", h.called(t, verifySku, variables{"machineId": ready}).State)
+	h.called(t, verifySku, variables{"machineId": ready})
+	require.Equal(t, "READY", readyReports().State)
 	require.Greater(t, h.status(t, ready).LastVerification.At, verified.At)
 	require.Equal(t, "SKU_VERIFIED", last(h.history(t, ready)).Cause)
 
@@ -384,8 +406,10 @@ func TestASkuIsAssignedVerifiedAndTakenAway(t *testing.T) {
 	before := content()
 	h.called(t, unassignSku, variables{"machineId": waiting, "force": true})
 	require.Equal(t, before, content())
-	require.Equal(t, "SKU_VERIFICATION_FAILED", h.called(t, assignSku, variables{"machineId": ready, "skuId": h.here.spare, "force": true}).SubState)
-	require.Equal(t, "READY", h.called(t, assignSku, variables{"machineId": ready, "skuId": h.here.sku, "force": true}).State)
+	h.called(t, assignSku, variables{"machineId": ready, "skuId": h.here.spare, "force": true})
+	require.Equal(t, "SKU_VERIFICATION_FAILED", readyReports().SubState)
+	h.called(t, assignSku, variables{"machineId": ready, "skuId": h.here.sku, "force": true})
+	require.Equal(t, "READY", readyReports().State)
 	require.Empty(t, h.status(t, ready).HealthAlerts.Edges)
 
 	// The next inventory is matched again.

@@ -10,6 +10,7 @@ import (
 	"fleetgraph/internal/pgdb"
 	"fleetgraph/services/access"
 	"fleetgraph/services/events"
+	"fleetgraph/services/expected"
 	"fleetgraph/services/sku"
 )
 
@@ -162,7 +163,10 @@ func (s *Service) insert(ctx context.Context, tx *ent.Client, siteID string, ite
 	if name, kind := pgdb.Constraint(err); kind == pgdb.KindUnique && name == "skus_site_id_name_key" {
 		return nil, fleet.Exists("name", "SKU_NAME_TAKEN", "SKU already exists: %s", item.Name)
 	}
-	return row, err
+	if err != nil {
+		return nil, err
+	}
+	return row, expected.LinkSku(ctx, tx, siteID, row.ID, row.Name)
 }
 
 // checkDuplicate refuses a candidate that describes the hardware of a stored SKU

@@ -293,6 +293,7 @@ func (st *step) matchDetails() map[string]any {
 
 func (st *step) verified() (message string, details map[string]any, set []func(*ent.MachineUpdate)) {
 	c := st.comparison
+	st.trigger.Before = nil // what has changed in the inventory is judged
 	details = map[string]any{"sku": st.sku.Name, "skuRevision": st.sku.Revision}
 	if !c.Match {
 		message = messages(c.Mismatches)
@@ -307,10 +308,9 @@ func (st *step) lastVerified(match bool) func(*ent.MachineUpdate) {
 }
 
 // requestServed: a verification has begun after everything that asked for one, since
-// both have the machine locked. What changed in the inventory is judged with it.
+// both have the machine locked.
 func (st *step) requestServed() func(*ent.MachineUpdate) {
 	st.m.VerifyRequestedAt = nil
-	st.trigger.Before = nil
 	return func(u *ent.MachineUpdate) { u.ClearVerifyRequestedAt() }
 }
 
