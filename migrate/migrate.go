@@ -28,8 +28,9 @@ type State struct {
 	Version int64
 	// Latest is the number of the last migration of this binary.
 	Latest int64
-	// Pending counts the migrations of this binary that the database lacks. A
-	// database may also be ahead: Version > Latest with none pending.
+	// Pending counts the migrations of this binary that the database lacks, those of
+	// the job queue included. A database may also be ahead: Version > Latest with none
+	// pending.
 	Pending int
 }
 
@@ -86,7 +87,9 @@ func Status(ctx context.Context, db *sql.DB) (State, error) {
 			state.Pending++
 		}
 	}
-	return state, nil
+	pending, err := pendingRiver(ctx, db)
+	state.Pending += pending
+	return state, err
 }
 
 // appliedVersions reads goose's table by hand: goose itself would create it, which
@@ -96,11 +99,16 @@ func appliedVersions(ctx context.Context, db *sql.DB) (map[int64]bool, error) {
 	if err := db.QueryRowContext(ctx, "SELECT to_regclass('"+goose.DefaultTablename+"') IS NOT NULL").Scan(&exists); err != nil {
 		return nil, fmt.Errorf("look for the schema version: %w", err)
 	}
-	applied := map[int64]bool{}
 	if !exists {
-		return applied, nil
+		return map[int64]bool{}, nil
 	}
-	rows, err := db.QueryContext(ctx, "SELECT version_id FROM "+goose.DefaultTablename+" WHERE is_applied AND version_id > 0")
+	return versions(ctx, db, "SELECT version_id FROM "+goose.DefaultTablename+" WHERE is_applied AND version_id > 0")
+}
+
+// versions is the set of numbers that a query finds.
+func versions(ctx context.Context, db *sql.DB, query string) (map[int64]bool, error) {
+	applied := map[int64]bool{}
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("read the schema version: %w", err)
 	}

@@ -71,7 +71,9 @@ func TestFiveProcessesAtOnceApplyOnce(t *testing.T) {
 	}
 	names, err := fs.Glob(files, "*.sql")
 	require.NoError(t, err)
-	require.Equal(t, len(names), sum)
+	river, err := newRiver(open(t, url))
+	require.NoError(t, err)
+	require.Equal(t, len(names)+len(river.AllVersions()), sum)
 }
 
 func TestStatusBeforeAndAfter(t *testing.T) {

@@ -36,8 +36,8 @@ type Services struct {
 type machine struct {
 	name      string
 	inventory string // the file that it reports
-	// skuVersion is the schema version of a SKU that is made from the machine and
-	// assigned to it; zero: the machine matches one that is there, or waits. The
+	// skuVersion is the schema version of a SKU that is made from the machine, which
+	// it then matches; zero: the machine matches one that is there, or waits. The
 	// inventories of older agents lack the drive sizes that version 5 needs.
 	skuVersion int
 	// later is the file that it reports after that; empty for none.
@@ -79,6 +79,11 @@ func Fill(ctx context.Context, s Services) error {
 	if err != nil {
 		return err
 	}
+	enabled := site.Bom{Enabled: fleet.Patch[bool]{Set: true, Value: new(true)}}
+	_, err = s.Sites.Update(ctx, site.Update{SiteID: siteID, Bom: fleet.Patch[site.Bom]{Set: true, Value: &enabled}})
+	if err != nil {
+		return err
+	}
 	for i, m := range machines() {
 		if err := s.add(ctx, siteID, bmcMacAddress(i), m); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
@@ -92,34 +97,35 @@ func Fill(ctx context.Context, s Services) error {
 func bmcMacAddress(i int) string { return fmt.Sprintf("02:fb:00:00:00:%02x", i+1) }
 
 func (s Services) add(ctx context.Context, siteID, mac string, m machine) error {
-	machineID, err := s.report(ctx, siteID, mac, m.name, m.inventory)
-	if err != nil {
+	if err := s.report(ctx, siteID, mac, m.name, m.inventory); err != nil {
 		return err
 	}
 	if m.skuVersion != 0 {
-		if err := s.defineSku(ctx, siteID, machineID, m); err != nil {
+		if err := s.defineSku(ctx, siteID, m); err != nil {
+			return err
+		}
+		if err := s.report(ctx, siteID, mac, m.name, m.inventory); err != nil { // which matches it now
 			return err
 		}
 	}
 	if m.later == "" {
 		return nil
 	}
-	_, err = s.report(ctx, siteID, mac, m.name, m.later)
+	return s.report(ctx, siteID, mac, m.name, m.later)
+}
+
+func (s Services) report(ctx context.Context, siteID, mac, name, inventory string) error {
+	document, err := read(inventory)
+	if err != nil {
+		return err
+	}
+	_, err = s.Machines.ReportInventory(ctx, lifecycle.Report{
+		SiteID: siteID, BmcMacAddress: mac, Name: name, Inventory: document,
+	})
 	return err
 }
 
-func (s Services) report(ctx context.Context, siteID, mac, name, inventory string) (machineID string, err error) {
-	document, err := read(inventory)
-	if err != nil {
-		return "", err
-	}
-	reported, err := s.Machines.ReportInventory(ctx, lifecycle.Report{
-		SiteID: siteID, BmcMacAddress: mac, Name: name, Inventory: document,
-	})
-	return reported.MachineID, err
-}
-
-func (s Services) defineSku(ctx context.Context, siteID, machineID string, m machine) error {
+func (s Services) defineSku(ctx context.Context, siteID string, m machine) error {
 	document, err := read(m.inventory)
 	if err != nil {
 		return err
@@ -133,15 +139,12 @@ func (s Services) defineSku(ctx context.Context, siteID, machineID string, m mac
 		return err
 	}
 	name := sku.ProposeName(components, func(string) bool { return false }) // no two samples propose the same
-	ids, err := s.Skus.Create(ctx, bom.Create{
+	_, err = s.Skus.Create(ctx, bom.Create{
 		SiteID:              siteID,
 		Skus:                []bom.NewSku{{Name: name, SchemaVersion: &m.skuVersion, Components: components}},
 		AcceptOlderVersions: true,
 	})
-	if err != nil {
-		return err
-	}
-	return s.Skus.Assign(ctx, bom.Assign{MachineID: machineID, SkuID: ids[0]})
+	return err
 }
 
 func read(inventory string) ([]byte, error) {
