@@ -14,7 +14,10 @@ import (
 
 func (a *app) machineCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "machine", Short: "Machines: hosts and their state"}
-	cmd.AddCommand(a.machineShow(), a.machineReport(), a.machineHistory())
+	cmd.AddCommand(
+		a.machineShow(), a.machineReport(), a.machineHistory(),
+		a.machineAllocate(), a.machineRelease(), a.machineDelete(), a.machineAlert(),
+	)
 	return cmd
 }
 
@@ -169,13 +172,18 @@ func (a *app) machines(ctx context.Context, filter machineFilter, limit int) ([]
 // machineRow is a machine in a list.
 type machineRow struct {
 	machineView
-	Alerts int `json:"health_alerts"`
+	SkuDeviceType *string `json:"sku_device_type"`
+	Allocatable   bool    `json:"allocatable"`
+	Alerts        int     `json:"health_alerts"`
 }
 
 func (a *app) showMachines(found []client.MachineRow) error {
 	rows := make([]machineRow, len(found))
 	for i, m := range found {
-		rows[i] = machineRow{newMachineView(m.MachineFields), m.HealthAlerts.TotalCount}
+		rows[i] = machineRow{machineView: newMachineView(m.MachineFields), Allocatable: m.Allocatable, Alerts: m.HealthAlerts.TotalCount}
+		if m.Sku != nil {
+			rows[i].SkuDeviceType = m.Sku.DeviceType
+		}
 	}
 	return a.show(result{
 		data: rows,
@@ -187,18 +195,18 @@ func (a *app) showMachines(found []client.MachineRow) error {
 // machineGrid is the list for people. The state is the most specific one: names
 // of sub-states are as unique as those of states.
 func (a *app) machineGrid(rows []machineRow) *grid {
-	g := &grid{headers: []string{"Name", "State", "SKU", "Model", "Alerts"}}
+	g := &grid{headers: []string{"Name", "State", "Allocatable", "SKU", "Model", "Alerts"}}
 	if a.flags.extended {
-		g.headers = append(g.headers, "Serial Number", "BMC MAC", "Kind", "State Changed At", "ID")
+		g.headers = append(g.headers, "SKU Device Type", "Serial Number", "BMC MAC", "Kind", "State Changed At", "ID")
 	}
 	for _, m := range rows {
 		state := string(m.State)
 		if m.SubState != nil {
 			state = string(*m.SubState)
 		}
-		row := []cell{text(m.Name), text(state), optional(m.Sku), text(m.Model), number(m.Alerts)}
+		row := []cell{text(m.Name), text(state), text(yesNo(m.Allocatable)), optional(m.Sku), text(m.Model), number(m.Alerts)}
 		if a.flags.extended {
-			row = append(row, text(m.SerialNumber), text(m.BmcMacAddress), text(string(m.Kind)), text(moment(m.StateChangedAt)), text(m.ID))
+			row = append(row, optional(m.SkuDeviceType), text(m.SerialNumber), text(m.BmcMacAddress), text(string(m.Kind)), text(moment(m.StateChangedAt)), text(m.ID))
 		}
 		g.add(row...)
 	}
@@ -208,7 +216,7 @@ func (a *app) machineGrid(rows []machineRow) *grid {
 // machineCSV is the list for spreadsheets, with all that is known.
 func machineCSV(rows []machineRow) *grid {
 	g := &grid{headers: []string{
-		"Name", "ID", "State", "Sub-State", "State Changed At", "SKU", "Kind", "Vendor", "Model", "Platform", "Serial Number", "BMC MAC", "Alerts",
+		"Name", "ID", "State", "Sub-State", "State Changed At", "SKU", "Kind", "Vendor", "Model", "Platform", "Serial Number", "BMC MAC", "Alerts", "SKU Device Type", "Allocatable",
 	}}
 	for _, m := range rows {
 		sub := ""
@@ -216,7 +224,8 @@ func machineCSV(rows []machineRow) *grid {
 			sub = string(*m.SubState)
 		}
 		g.add(text(m.Name), text(m.ID), text(string(m.State)), text(sub), text(moment(m.StateChangedAt)), optional(m.Sku), text(string(m.Kind)),
-			text(m.Vendor), text(m.Model), text(m.Platform), text(m.SerialNumber), text(m.BmcMacAddress), number(m.Alerts))
+			text(m.Vendor), text(m.Model), text(m.Platform), text(m.SerialNumber), text(m.BmcMacAddress), number(m.Alerts),
+			optional(m.SkuDeviceType), text(yesNo(m.Allocatable)))
 	}
 	return g
 }

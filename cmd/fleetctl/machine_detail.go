@@ -20,6 +20,13 @@ type machineDetail struct {
 	SkuDeviceType    *string           `json:"sku_device_type"`
 	LastVerification *verificationView `json:"last_verification"`
 	Comparison       *fleet.Comparison `json:"sku_comparison"`
+	Allocatable      bool              `json:"allocatable"`
+	Blockers         []blockerView     `json:"allocation_blockers"`
+	VerifyRequested  *time.Time        `json:"verify_requested_at"`
+	Allocation       *string           `json:"allocation"`
+	Claim            *claimView        `json:"claim"`
+	Work             []workView        `json:"work"`
+	ExpectedSku      *string           `json:"expected_sku_id"`
 	Alerts           []alertView       `json:"health_alerts"`
 	Inventory        string            `json:"inventory_summary"`
 	InventoryAt      *time.Time        `json:"inventory_reported_at"`
@@ -31,7 +38,25 @@ type verificationView struct {
 	Match bool      `json:"match"`
 }
 
+type blockerView struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+type claimView struct {
+	Kind   string `json:"kind"`
+	Holder string `json:"holder_id"`
+}
+
+// workView is something that is wanted of the machine's host.
+type workView struct {
+	Kind      string     `json:"kind"`
+	Requested time.Time  `json:"requested_at"`
+	Claimed   *time.Time `json:"claimed_at"`
+}
+
 type alertView struct {
+	GlobalID        string    `json:"global_id"`
 	ID              string    `json:"id"`
 	Source          string    `json:"source"`
 	Target          string    `json:"target"`
@@ -64,7 +89,7 @@ func (a *app) showMachine(ctx context.Context, arg string) error {
 	return a.show(result{
 		data: d,
 		page: func(p *page) { machinePage(p, sheet.MachineFields, d) },
-		grid: machineCSV([]machineRow{{d.machineView, len(d.Alerts)}}),
+		grid: machineCSV([]machineRow{{d.machineView, d.SkuDeviceType, d.Allocatable, len(d.Alerts)}}),
 	})
 }
 
@@ -74,6 +99,7 @@ func newMachineDetail(m client.MachineSheet) machineDetail {
 		Site:        m.Site.Name,
 		Created:     m.CreatedAt,
 		Alerts:      []alertView{},
+		Allocatable: m.Allocatable, Blockers: []blockerView{}, VerifyRequested: m.VerifyRequestedAt, Work: []workView{},
 		InventoryAt: m.InventoryReportedAt,
 		Inventory:   inventorySummary(m.InventoryDocument),
 	}
@@ -86,11 +112,29 @@ func newMachineDetail(m client.MachineSheet) machineDetail {
 	if c := m.SkuComparison; c != nil {
 		d.Comparison = &fleet.Comparison{Match: c.Match, Mismatches: mismatches(c.Mismatches), Notes: notes(c.Notes)}
 	}
+	for _, b := range m.AllocationBlockers {
+		d.Blockers = append(d.Blockers, blockerView(b))
+	}
+	if c := m.Claim; c != nil {
+		d.Claim = &claimView{string(c.Kind), c.HolderId}
+	}
+	for _, member := range m.Memberships.Nodes {
+		d.Allocation = &member.Allocation.Name
+	}
+	for _, w := range m.Work {
+		d.Work = append(d.Work, workView{*w.GetTypename(), w.GetRequestedAt(), w.GetClaimedAt()})
+	}
+	if e := m.ExpectedMachine; e != nil {
+		d.ExpectedSku = e.SkuName
+	}
 	for _, edge := range m.HealthAlerts.Edges {
-		n := edge.Node
-		d.Alerts = append(d.Alerts, alertView{n.AlertId, n.Source, n.Target, n.Message, n.Classifications, n.InAlertSince})
+		d.Alerts = append(d.Alerts, newAlertView(*edge.Node))
 	}
 	return d
+}
+
+func newAlertView(n client.HealthAlertFields) alertView {
+	return alertView{n.Id, n.AlertId, n.Source, n.Target, n.Message, n.Classifications, n.InAlertSince}
 }
 
 // inventorySummary is an inventory in one line, in the words of a SKU's
@@ -121,6 +165,29 @@ func machinePage(p *page, m client.MachineFields, d machineDetail) {
 	p.field("Kind", string(d.Kind))
 	p.field("State", stateText(m))
 	p.field("State Changed At", moment(d.StateChangedAt))
+	p.field("Allocatable", yesNo(d.Allocatable))
+	for _, b := range d.Blockers {
+		p.line("%*s- %s: %s", labelWidth, "", b.Code, b.Message)
+	}
+	if d.Allocation != nil {
+		p.field("Allocation", *d.Allocation)
+	}
+	if d.Claim != nil {
+		p.field("Held By", d.Claim.Kind+" "+d.Claim.Holder)
+	}
+	for _, w := range d.Work {
+		claimed := "not claimed yet"
+		if w.Claimed != nil {
+			claimed = "claimed " + moment(*w.Claimed)
+		}
+		p.field("Wanted Of Its Host", fmt.Sprintf("%s since %s, %s", w.Kind, moment(w.Requested), claimed))
+	}
+	if d.VerifyRequested != nil {
+		p.field("Verification", "asked for "+moment(*d.VerifyRequested)+", pending")
+	}
+	if d.ExpectedSku != nil {
+		p.field("Expected SKU", *d.ExpectedSku)
+	}
 	p.optional("SKU", d.Sku)
 	p.optional("SKU Device Type", d.SkuDeviceType)
 	verification := "never"
@@ -162,7 +229,7 @@ func alertPage(p *page, alerts []alertView) {
 	}
 	p.line("Health Alerts:")
 	for _, alert := range alerts {
-		head := fmt.Sprintf("%s (%s) since %s", alert.ID, alert.Source, moment(alert.InAlertSince))
+		head := fmt.Sprintf("%s (%s) since %s, %s", alert.ID, alert.Source, moment(alert.InAlertSince), alert.GlobalID)
 		if alert.Target != "" {
 			head += ", target " + alert.Target
 		}

@@ -199,3 +199,10 @@ func plural(n int, thing string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
+
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

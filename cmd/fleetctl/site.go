@@ -13,7 +13,7 @@ import (
 
 func (a *app) siteCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "site", Short: "Sites: the data halls of the fleet"}
-	cmd.AddCommand(a.siteShow(), a.siteCreate(), a.siteUpdate())
+	cmd.AddCommand(a.siteShow(), a.siteCreate(), a.siteUpdate(), a.siteConfigCommand())
 	return cmd
 }
 

@@ -13,7 +13,7 @@ func (a *app) skuAssign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "assign SKU MACHINE",
 		Aliases: []string{"a"},
-		Short:   "Assigns a SKU to a machine and verifies the machine",
+		Short:   "Assigns a SKU to a machine, which is verified with its next inventory",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.work(func(ctx context.Context, args []string) error {
 			m, err := a.machine(ctx, args[1])
@@ -76,7 +76,7 @@ func (a *app) skuVerify() *cobra.Command {
 	return &cobra.Command{
 		Use:     "verify MACHINE",
 		Aliases: []string{"v"},
-		Short:   "Compares a machine with its SKU again",
+		Short:   "Asks for a verification of a machine, which begins with a fresh inventory",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.work(func(ctx context.Context, args []string) error {
 			m, err := a.machine(ctx, args[0])
@@ -100,6 +100,10 @@ func (a *app) skuVerify() *cobra.Command {
 // showChanged tells what was done to a machine: a note for people, the machine
 // for scripts.
 func (a *app) showChanged(m client.MachineFields, done string) error {
-	a.note("%s %s, which is %s", done, m.Name, stateText(m))
+	waits := waitsFor(m)
+	if waits != "" {
+		waits = ": " + waits
+	}
+	a.note("%s %s, which is %s%s", done, m.Name, stateText(m), waits)
 	return a.show(result{data: newMachineView(m)})
 }

@@ -43,6 +43,9 @@ func (p *page) line(format string, args ...any) {
 	fmt.Fprintln(p.w, visible(fmt.Sprintf(format, args...)))
 }
 
+// raw writes text as it is, which ends in a line end.
+func (p *page) raw(text string) { fmt.Fprint(p.w, text) }
+
 func (p *page) blank() { fmt.Fprintln(p.w) }
 
 // section writes a title and its table, or says that there is nothing.

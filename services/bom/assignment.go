@@ -20,6 +20,13 @@ func assignable() []fleet.MachinePosition {
 		fleet.MachinePosition{State: fleet.StateBomValidating, Sub: fleet.SubSkuMissing})
 }
 
+// matchPending tells whether a machine without a SKU waits for the inventory that is
+// to confirm a match. It may have been waiting for an assignment a moment ago: who
+// assigns a SKU then does not lose a race against the match.
+func matchPending(m *ent.Machine) bool {
+	return m.SkuName == nil && lifecycle.Position(m) == fleet.BomPosition(fleet.SubUpdatingInventory)
+}
+
 func verifiable() []fleet.MachinePosition {
 	return []fleet.MachinePosition{
 		{State: fleet.StateReady},
@@ -70,7 +77,7 @@ func (s *Service) assign(ctx context.Context, tx *ent.Client, m *ent.Machine, ro
 		return fleet.Precondition("MACHINE_IS_DPU", "a DPU stands outside BOM validation and has no SKU")
 	case !in.Force && m.SkuName != nil:
 		return fleet.Precondition("SKU_ALREADY_ASSIGNED", "The specified machine already has a SKU assigned (%s)", *m.SkuName)
-	case !in.Force && !slices.Contains(assignable(), lifecycle.Position(m)):
+	case !in.Force && !slices.Contains(assignable(), lifecycle.Position(m)) && !matchPending(m):
 		return wrongState(m, "Specified machine is not in a valid state for assigning a SKU")
 	case row == nil || row.SiteID != m.SiteID:
 		return fleet.Missing("skuId", "SKU_NOT_FOUND", "SKU ID not found: %s", in.SkuID)

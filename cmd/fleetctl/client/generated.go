@@ -6,10 +6,56 @@ import (
 	"context"
 	"encoding/json"
 	"fleetgraph/fleet"
+	"fmt"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
 )
+
+// AllocateMachineAllocateMachineAllocateMachinePayload includes the requested fields of the GraphQL type AllocateMachinePayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of allocateMachine.
+type AllocateMachineAllocateMachineAllocateMachinePayload struct {
+	// The machine after the call.
+	Machine MachineFields `json:"machine"`
+}
+
+// GetMachine returns AllocateMachineAllocateMachineAllocateMachinePayload.Machine, and is useful for accessing the field via an interface.
+func (v *AllocateMachineAllocateMachineAllocateMachinePayload) GetMachine() MachineFields {
+	return v.Machine
+}
+
+// Input of allocateMachine.
+type AllocateMachineInput struct {
+	// The machine to allocate.
+	MachineId string `json:"machineId"`
+	// Name of the allocation at the machine's site: 1 to 128 characters.
+	AllocationName string `json:"allocationName"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetMachineId returns AllocateMachineInput.MachineId, and is useful for accessing the field via an interface.
+func (v *AllocateMachineInput) GetMachineId() string { return v.MachineId }
+
+// GetAllocationName returns AllocateMachineInput.AllocationName, and is useful for accessing the field via an interface.
+func (v *AllocateMachineInput) GetAllocationName() string { return v.AllocationName }
+
+// GetIdempotencyKey returns AllocateMachineInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *AllocateMachineInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// AllocateMachineResponse is returned by AllocateMachine on success.
+type AllocateMachineResponse struct {
+	// Gives a machine that is allocatable to the allocation of this name, which is created where there is none; any other
+	// machine is FAILED_PRECONDITION with the blockers. Role: operator.
+	AllocateMachine AllocateMachineAllocateMachineAllocateMachinePayload `json:"allocateMachine"`
+}
+
+// GetAllocateMachine returns AllocateMachineResponse.AllocateMachine, and is useful for accessing the field via an interface.
+func (v *AllocateMachineResponse) GetAllocateMachine() AllocateMachineAllocateMachineAllocateMachinePayload {
+	return v.AllocateMachine
+}
 
 // AssignSkuAssignSkuAssignSkuPayload includes the requested fields of the GraphQL type AssignSkuPayload.
 // The GraphQL type's documentation follows.
@@ -80,6 +126,47 @@ func (v *AttemptLogsInput) GetMaxAttemptBytes() *int { return v.MaxAttemptBytes 
 
 // GetRetention returns AttemptLogsInput.Retention, and is useful for accessing the field via an interface.
 func (v *AttemptLogsInput) GetRetention() *string { return v.Retention }
+
+// BomConfig includes the GraphQL fields of BomValidation requested by the fragment BomConfig.
+// The GraphQL type's documentation follows.
+//
+// How a site's machines are held against SKUs: the block bom_validation of a site's configuration file.
+type BomConfig struct {
+	// Whether BOM validation happens; otherwise machines go on as if all had passed.
+	Enabled bool `json:"enabled"`
+	// Whether a machine without a SKU that matches none goes on. It concerns no machine with a SKU.
+	IgnoreUnassignedMachines bool `json:"ignoreUnassignedMachines"`
+	// Whether a machine with a SKU goes on although it differs or the SKU is missing. It concerns no machine without a SKU.
+	AllowAllocationOnValidationFailure bool `json:"allowAllocationOnValidationFailure"`
+	// Shortest time between two periodic attempts to match one machine that found nothing.
+	FindMatchInterval string `json:"findMatchInterval"`
+	// Whether a SKU that an expected machine names and that does not exist is generated from the first such machine.
+	AutoGenerateMissingSku bool `json:"autoGenerateMissingSku"`
+	// Shortest time between two attempts to generate a SKU from one machine.
+	AutoGenerateMissingSkuInterval string `json:"autoGenerateMissingSkuInterval"`
+}
+
+// GetEnabled returns BomConfig.Enabled, and is useful for accessing the field via an interface.
+func (v *BomConfig) GetEnabled() bool { return v.Enabled }
+
+// GetIgnoreUnassignedMachines returns BomConfig.IgnoreUnassignedMachines, and is useful for accessing the field via an interface.
+func (v *BomConfig) GetIgnoreUnassignedMachines() bool { return v.IgnoreUnassignedMachines }
+
+// GetAllowAllocationOnValidationFailure returns BomConfig.AllowAllocationOnValidationFailure, and is useful for accessing the field via an interface.
+func (v *BomConfig) GetAllowAllocationOnValidationFailure() bool {
+	return v.AllowAllocationOnValidationFailure
+}
+
+// GetFindMatchInterval returns BomConfig.FindMatchInterval, and is useful for accessing the field via an interface.
+func (v *BomConfig) GetFindMatchInterval() string { return v.FindMatchInterval }
+
+// GetAutoGenerateMissingSku returns BomConfig.AutoGenerateMissingSku, and is useful for accessing the field via an interface.
+func (v *BomConfig) GetAutoGenerateMissingSku() bool { return v.AutoGenerateMissingSku }
+
+// GetAutoGenerateMissingSkuInterval returns BomConfig.AutoGenerateMissingSkuInterval, and is useful for accessing the field via an interface.
+func (v *BomConfig) GetAutoGenerateMissingSkuInterval() string {
+	return v.AutoGenerateMissingSkuInterval
+}
 
 // Input of BomValidation. Absent keys keep their value, null sets the default.
 type BomValidationInput struct {
@@ -197,19 +284,61 @@ func (v *ChassisComponentInput) GetModel() string { return v.Model }
 // GetArchitecture returns ChassisComponentInput.Architecture, and is useful for accessing the field via an interface.
 func (v *ChassisComponentInput) GetArchitecture() string { return v.Architecture }
 
-// Who cleans a machine that was released.
-type CleanupMode string
+// What holds a machine for itself.
+type ClaimKind string
 
 const (
-	// Nobody: the machine goes on at once.
-	CleanupModeNone CleanupMode = "NONE"
-	// The agent on the machine.
-	CleanupModeAgent CleanupMode = "AGENT"
+	// It is in an allocation.
+	ClaimKindAllocation ClaimKind = "ALLOCATION"
+	// A validation run is in progress.
+	ClaimKindValidationRun ClaimKind = "VALIDATION_RUN"
+	// A job works on it.
+	ClaimKindJob ClaimKind = "JOB"
 )
 
-var AllCleanupMode = []CleanupMode{
-	CleanupModeNone,
-	CleanupModeAgent,
+var AllClaimKind = []ClaimKind{
+	ClaimKindAllocation,
+	ClaimKindValidationRun,
+	ClaimKindJob,
+}
+
+// ClearHealthAlertClearHealthAlertClearHealthAlertPayload includes the requested fields of the GraphQL type ClearHealthAlertPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of clearHealthAlert.
+type ClearHealthAlertClearHealthAlertClearHealthAlertPayload struct {
+	// The machine without the alert.
+	Machine MachineFields `json:"machine"`
+}
+
+// GetMachine returns ClearHealthAlertClearHealthAlertClearHealthAlertPayload.Machine, and is useful for accessing the field via an interface.
+func (v *ClearHealthAlertClearHealthAlertClearHealthAlertPayload) GetMachine() MachineFields {
+	return v.Machine
+}
+
+// Input of clearHealthAlert.
+type ClearHealthAlertInput struct {
+	// Id of the alert (the global one, not alertId).
+	HealthAlertId string `json:"healthAlertId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetHealthAlertId returns ClearHealthAlertInput.HealthAlertId, and is useful for accessing the field via an interface.
+func (v *ClearHealthAlertInput) GetHealthAlertId() string { return v.HealthAlertId }
+
+// GetIdempotencyKey returns ClearHealthAlertInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *ClearHealthAlertInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// ClearHealthAlertResponse is returned by ClearHealthAlert on success.
+type ClearHealthAlertResponse struct {
+	// Clears an alert that a person or an outside monitor raised; those of the system clear themselves. Role: operator.
+	ClearHealthAlert ClearHealthAlertClearHealthAlertClearHealthAlertPayload `json:"clearHealthAlert"`
+}
+
+// GetClearHealthAlert returns ClearHealthAlertResponse.ClearHealthAlert, and is useful for accessing the field via an interface.
+func (v *ClearHealthAlertResponse) GetClearHealthAlert() ClearHealthAlertClearHealthAlertClearHealthAlertPayload {
+	return v.ClearHealthAlert
 }
 
 // ClearSkuDeviceTypeResponse is returned by ClearSkuDeviceType on success.
@@ -479,6 +608,57 @@ func (v *ComponentsFieldsTpmTpmComponent) GetVendor() string { return v.Vendor }
 
 // GetVersion returns ComponentsFieldsTpmTpmComponent.Version, and is useful for accessing the field via an interface.
 func (v *ComponentsFieldsTpmTpmComponent) GetVersion() string { return v.Version }
+
+// ConfigureSiteResponse is returned by ConfigureSite on success.
+type ConfigureSiteResponse struct {
+	// Edits a site; absent fields keep their value. Role: admin.
+	UpdateSite ConfigureSiteUpdateSiteUpdateSitePayload `json:"updateSite"`
+}
+
+// GetUpdateSite returns ConfigureSiteResponse.UpdateSite, and is useful for accessing the field via an interface.
+func (v *ConfigureSiteResponse) GetUpdateSite() ConfigureSiteUpdateSiteUpdateSitePayload {
+	return v.UpdateSite
+}
+
+// ConfigureSiteUpdateSiteUpdateSitePayload includes the requested fields of the GraphQL type UpdateSitePayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of updateSite.
+type ConfigureSiteUpdateSiteUpdateSitePayload struct {
+	// The site after the edit.
+	Site SiteConfig `json:"site"`
+	// Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed.
+	Warnings []ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning `json:"warnings"`
+}
+
+// GetSite returns ConfigureSiteUpdateSiteUpdateSitePayload.Site, and is useful for accessing the field via an interface.
+func (v *ConfigureSiteUpdateSiteUpdateSitePayload) GetSite() SiteConfig { return v.Site }
+
+// GetWarnings returns ConfigureSiteUpdateSiteUpdateSitePayload.Warnings, and is useful for accessing the field via an interface.
+func (v *ConfigureSiteUpdateSiteUpdateSitePayload) GetWarnings() []ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning {
+	return v.Warnings
+}
+
+// ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning includes the requested fields of the GraphQL type ConfigurationWarning.
+// The GraphQL type's documentation follows.
+//
+// A value of a site's configuration that takes effect otherwise than it was given.
+type ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning struct {
+	// Path of the field in the input, such as machineValidation.staleRunTimeout.
+	Field string `json:"field"`
+	// What a person should read.
+	Message string `json:"message"`
+}
+
+// GetField returns ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning.Field, and is useful for accessing the field via an interface.
+func (v *ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning) GetField() string {
+	return v.Field
+}
+
+// GetMessage returns ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning.Message, and is useful for accessing the field via an interface.
+func (v *ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning) GetMessage() string {
+	return v.Message
+}
 
 // CountExpectedMachinesExpectedMachinesExpectedMachineConnection includes the requested fields of the GraphQL type ExpectedMachineConnection.
 // The GraphQL type's documentation follows.
@@ -795,6 +975,45 @@ type DeleteExpectedMachineResponse struct {
 // GetDeleteExpectedMachine returns DeleteExpectedMachineResponse.DeleteExpectedMachine, and is useful for accessing the field via an interface.
 func (v *DeleteExpectedMachineResponse) GetDeleteExpectedMachine() DeleteExpectedMachineDeleteExpectedMachineDeleteExpectedMachinePayload {
 	return v.DeleteExpectedMachine
+}
+
+// DeleteMachineDeleteMachineDeleteMachinePayload includes the requested fields of the GraphQL type DeleteMachinePayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of deleteMachine.
+type DeleteMachineDeleteMachineDeleteMachinePayload struct {
+	// Id of the machine that was deleted.
+	DeletedMachineId string `json:"deletedMachineId"`
+}
+
+// GetDeletedMachineId returns DeleteMachineDeleteMachineDeleteMachinePayload.DeletedMachineId, and is useful for accessing the field via an interface.
+func (v *DeleteMachineDeleteMachineDeleteMachinePayload) GetDeletedMachineId() string {
+	return v.DeletedMachineId
+}
+
+// Input of deleteMachine.
+type DeleteMachineInput struct {
+	// The machine to delete.
+	MachineId string `json:"machineId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetMachineId returns DeleteMachineInput.MachineId, and is useful for accessing the field via an interface.
+func (v *DeleteMachineInput) GetMachineId() string { return v.MachineId }
+
+// GetIdempotencyKey returns DeleteMachineInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *DeleteMachineInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// DeleteMachineResponse is returned by DeleteMachine on success.
+type DeleteMachineResponse struct {
+	// Deletes a machine that nothing holds; its history stays. Role: admin.
+	DeleteMachine DeleteMachineDeleteMachineDeleteMachinePayload `json:"deleteMachine"`
+}
+
+// GetDeleteMachine returns DeleteMachineResponse.DeleteMachine, and is useful for accessing the field via an interface.
+func (v *DeleteMachineResponse) GetDeleteMachine() DeleteMachineDeleteMachineDeleteMachinePayload {
+	return v.DeleteMachine
 }
 
 // DeleteSkuDeleteSkuDeleteSkuPayload includes the requested fields of the GraphQL type DeleteSkuPayload.
@@ -1398,6 +1617,27 @@ type GenerateSkuResponse struct {
 // GetGenerateSku returns GenerateSkuResponse.GenerateSku, and is useful for accessing the field via an interface.
 func (v *GenerateSkuResponse) GetGenerateSku() Draft { return v.GenerateSku }
 
+// GetSiteConfigResponse is returned by GetSiteConfig on success.
+type GetSiteConfigResponse struct {
+	// Sites that the caller may see.
+	Sites GetSiteConfigSitesSiteConnection `json:"sites"`
+}
+
+// GetSites returns GetSiteConfigResponse.Sites, and is useful for accessing the field via an interface.
+func (v *GetSiteConfigResponse) GetSites() GetSiteConfigSitesSiteConnection { return v.Sites }
+
+// GetSiteConfigSitesSiteConnection includes the requested fields of the GraphQL type SiteConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of sites.
+type GetSiteConfigSitesSiteConnection struct {
+	// The items of the page, in the order asked for.
+	Nodes []SiteConfig `json:"nodes"`
+}
+
+// GetNodes returns GetSiteConfigSitesSiteConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *GetSiteConfigSitesSiteConnection) GetNodes() []SiteConfig { return v.Nodes }
+
 // GetSiteDetailResponse is returned by GetSiteDetail on success.
 type GetSiteDetailResponse struct {
 	// The site of this name; null where there is none or the caller may not see it.
@@ -1445,6 +1685,8 @@ func (v *GpuComponentInput) GetCount() int { return v.Count }
 //
 // Something wrong with a machine that stands until its reason is gone; then the row is removed and the history keeps it.
 type HealthAlertFields struct {
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
 	// What is wrong, such as SkuValidation.
 	AlertId string `json:"alertId"`
 	// What raised the alert, such as sku-validation; only it may clear it.
@@ -1458,6 +1700,9 @@ type HealthAlertFields struct {
 	// Since when the alert stands in its present form.
 	InAlertSince time.Time `json:"inAlertSince"`
 }
+
+// GetId returns HealthAlertFields.Id, and is useful for accessing the field via an interface.
+func (v *HealthAlertFields) GetId() string { return v.Id }
 
 // GetAlertId returns HealthAlertFields.AlertId, and is useful for accessing the field via an interface.
 func (v *HealthAlertFields) GetAlertId() string { return v.AlertId }
@@ -1899,6 +2144,137 @@ type MachineBySerialResponse struct {
 // GetMachine returns MachineBySerialResponse.Machine, and is useful for accessing the field via an interface.
 func (v *MachineBySerialResponse) GetMachine() *MachineFields { return v.Machine }
 
+// MachineConfig includes the GraphQL fields of MachineValidation requested by the fragment MachineConfig.
+// The GraphQL type's documentation follows.
+//
+// How a site's machines are tested: the block machine_validation_config of a site's configuration file.
+type MachineConfig struct {
+	// Whether machines are tested.
+	Enabled bool `json:"enabled"`
+	// Which tests of the catalog are enabled.
+	TestSelectionMode fleet.TestSelectionMode `json:"testSelectionMode"`
+	// How often pending work is looked for.
+	RunInterval string `json:"runInterval"`
+	// How long an active run may be silent before it is stale.
+	StaleRunTimeout string `json:"staleRunTimeout"`
+	// Tests that are enabled or disabled apart from the mode.
+	Tests []MachineConfigTestsTestSetting `json:"tests"`
+	// Host names of the registries that plugin images may come from; none: no plugins.
+	ApprovedPluginRegistries []string `json:"approvedPluginRegistries"`
+	// Kinds of plugin that may be registered; none: no plugins.
+	AllowedPluginTypes []string `json:"allowedPluginTypes"`
+	// Whether plugins may run privileged.
+	AllowPrivilegedPlugins bool `json:"allowPrivilegedPlugins"`
+	// Whether plugins may have full access to the host.
+	AllowFullHostPlugins bool `json:"allowFullHostPlugins"`
+	// How the logs of attempts are kept.
+	AttemptLogs MachineConfigAttemptLogs `json:"attemptLogs"`
+	// Whether a run that selects no test fails.
+	RequireTests bool `json:"requireTests"`
+	// How long an agent may be silent in a run; 0s: for ever.
+	HeartbeatTimeout string `json:"heartbeatTimeout"`
+	// How long ended runs are kept; 0s: for ever.
+	RunRetention string `json:"runRetention"`
+	// Whether a host restarts before its tests.
+	RebootBeforeValidation bool `json:"rebootBeforeValidation"`
+	// Who cleans a machine that was released.
+	Cleanup fleet.CleanupMode `json:"cleanup"`
+	// Arguments added to the command that runs a container.
+	ContainerArgs []string `json:"containerArgs"`
+}
+
+// GetEnabled returns MachineConfig.Enabled, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetEnabled() bool { return v.Enabled }
+
+// GetTestSelectionMode returns MachineConfig.TestSelectionMode, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetTestSelectionMode() fleet.TestSelectionMode { return v.TestSelectionMode }
+
+// GetRunInterval returns MachineConfig.RunInterval, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetRunInterval() string { return v.RunInterval }
+
+// GetStaleRunTimeout returns MachineConfig.StaleRunTimeout, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetStaleRunTimeout() string { return v.StaleRunTimeout }
+
+// GetTests returns MachineConfig.Tests, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetTests() []MachineConfigTestsTestSetting { return v.Tests }
+
+// GetApprovedPluginRegistries returns MachineConfig.ApprovedPluginRegistries, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetApprovedPluginRegistries() []string { return v.ApprovedPluginRegistries }
+
+// GetAllowedPluginTypes returns MachineConfig.AllowedPluginTypes, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetAllowedPluginTypes() []string { return v.AllowedPluginTypes }
+
+// GetAllowPrivilegedPlugins returns MachineConfig.AllowPrivilegedPlugins, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetAllowPrivilegedPlugins() bool { return v.AllowPrivilegedPlugins }
+
+// GetAllowFullHostPlugins returns MachineConfig.AllowFullHostPlugins, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetAllowFullHostPlugins() bool { return v.AllowFullHostPlugins }
+
+// GetAttemptLogs returns MachineConfig.AttemptLogs, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetAttemptLogs() MachineConfigAttemptLogs { return v.AttemptLogs }
+
+// GetRequireTests returns MachineConfig.RequireTests, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetRequireTests() bool { return v.RequireTests }
+
+// GetHeartbeatTimeout returns MachineConfig.HeartbeatTimeout, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetHeartbeatTimeout() string { return v.HeartbeatTimeout }
+
+// GetRunRetention returns MachineConfig.RunRetention, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetRunRetention() string { return v.RunRetention }
+
+// GetRebootBeforeValidation returns MachineConfig.RebootBeforeValidation, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetRebootBeforeValidation() bool { return v.RebootBeforeValidation }
+
+// GetCleanup returns MachineConfig.Cleanup, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetCleanup() fleet.CleanupMode { return v.Cleanup }
+
+// GetContainerArgs returns MachineConfig.ContainerArgs, and is useful for accessing the field via an interface.
+func (v *MachineConfig) GetContainerArgs() []string { return v.ContainerArgs }
+
+// MachineConfigAttemptLogs includes the requested fields of the GraphQL type AttemptLogs.
+// The GraphQL type's documentation follows.
+//
+// How the logs of attempts are kept.
+type MachineConfigAttemptLogs struct {
+	// Whether they are kept at all.
+	Enabled bool `json:"enabled"`
+	// Largest chunk, in bytes.
+	MaxChunkBytes int `json:"maxChunkBytes"`
+	// Largest log of one attempt, in bytes.
+	MaxAttemptBytes int `json:"maxAttemptBytes"`
+	// How long they are kept after the attempt ended.
+	Retention string `json:"retention"`
+}
+
+// GetEnabled returns MachineConfigAttemptLogs.Enabled, and is useful for accessing the field via an interface.
+func (v *MachineConfigAttemptLogs) GetEnabled() bool { return v.Enabled }
+
+// GetMaxChunkBytes returns MachineConfigAttemptLogs.MaxChunkBytes, and is useful for accessing the field via an interface.
+func (v *MachineConfigAttemptLogs) GetMaxChunkBytes() int { return v.MaxChunkBytes }
+
+// GetMaxAttemptBytes returns MachineConfigAttemptLogs.MaxAttemptBytes, and is useful for accessing the field via an interface.
+func (v *MachineConfigAttemptLogs) GetMaxAttemptBytes() int { return v.MaxAttemptBytes }
+
+// GetRetention returns MachineConfigAttemptLogs.Retention, and is useful for accessing the field via an interface.
+func (v *MachineConfigAttemptLogs) GetRetention() string { return v.Retention }
+
+// MachineConfigTestsTestSetting includes the requested fields of the GraphQL type TestSetting.
+// The GraphQL type's documentation follows.
+//
+// A test that a site enables or disables.
+type MachineConfigTestsTestSetting struct {
+	// Id or name of the test.
+	Id string `json:"id"`
+	// Whether it is enabled.
+	Enable bool `json:"enable"`
+}
+
+// GetId returns MachineConfigTestsTestSetting.Id, and is useful for accessing the field via an interface.
+func (v *MachineConfigTestsTestSetting) GetId() string { return v.Id }
+
+// GetEnable returns MachineConfigTestsTestSetting.Enable, and is useful for accessing the field via an interface.
+func (v *MachineConfigTestsTestSetting) GetEnable() bool { return v.Enable }
+
 // MachineDetailMachinesMachineConnection includes the requested fields of the GraphQL type MachineConnection.
 // The GraphQL type's documentation follows.
 //
@@ -2062,9 +2438,19 @@ func (v *MachineHistoryTransitionsTransitionConnectionEdgesTransitionEdge) GetNo
 // A host or a DPU, known at its site by the MAC address of its BMC.
 type MachineRow struct {
 	MachineFields `json:"-"`
+	// Whether the machine can be allocated now.
+	Allocatable bool `json:"allocatable"`
+	// The assigned SKU; null without one.
+	Sku *MachineRowSku `json:"sku"`
 	// Alerts that stand on the machine.
 	HealthAlerts MachineRowHealthAlertsHealthAlertConnection `json:"healthAlerts"`
 }
+
+// GetAllocatable returns MachineRow.Allocatable, and is useful for accessing the field via an interface.
+func (v *MachineRow) GetAllocatable() bool { return v.Allocatable }
+
+// GetSku returns MachineRow.Sku, and is useful for accessing the field via an interface.
+func (v *MachineRow) GetSku() *MachineRowSku { return v.Sku }
 
 // GetHealthAlerts returns MachineRow.HealthAlerts, and is useful for accessing the field via an interface.
 func (v *MachineRow) GetHealthAlerts() MachineRowHealthAlertsHealthAlertConnection {
@@ -2139,6 +2525,10 @@ func (v *MachineRow) UnmarshalJSON(b []byte) error {
 }
 
 type __premarshalMachineRow struct {
+	Allocatable bool `json:"allocatable"`
+
+	Sku *MachineRowSku `json:"sku"`
+
 	HealthAlerts MachineRowHealthAlertsHealthAlertConnection `json:"healthAlerts"`
 
 	Id string `json:"id"`
@@ -2181,6 +2571,8 @@ func (v *MachineRow) MarshalJSON() ([]byte, error) {
 func (v *MachineRow) __premarshalJSON() (*__premarshalMachineRow, error) {
 	var retval __premarshalMachineRow
 
+	retval.Allocatable = v.Allocatable
+	retval.Sku = v.Sku
 	retval.HealthAlerts = v.HealthAlerts
 	retval.Id = v.MachineFields.Id
 	retval.SiteId = v.MachineFields.SiteId
@@ -2211,6 +2603,18 @@ type MachineRowHealthAlertsHealthAlertConnection struct {
 // GetTotalCount returns MachineRowHealthAlertsHealthAlertConnection.TotalCount, and is useful for accessing the field via an interface.
 func (v *MachineRowHealthAlertsHealthAlertConnection) GetTotalCount() int { return v.TotalCount }
 
+// MachineRowSku includes the requested fields of the GraphQL type Sku.
+// The GraphQL type's documentation follows.
+//
+// Describes one hardware configuration of a site.
+type MachineRowSku struct {
+	// The operator's own classification; never compared.
+	DeviceType *string `json:"deviceType"`
+}
+
+// GetDeviceType returns MachineRowSku.DeviceType, and is useful for accessing the field via an interface.
+func (v *MachineRowSku) GetDeviceType() *string { return v.DeviceType }
+
 // MachineSheet includes the requested fields of the GraphQL type Machine.
 // The GraphQL type's documentation follows.
 //
@@ -2231,6 +2635,20 @@ type MachineSheet struct {
 	SkuComparison *ComparisonFields `json:"skuComparison"`
 	// The last inventory, as reported.
 	InventoryDocument *json.RawMessage `json:"inventoryDocument"`
+	// When a verification was asked for that has not begun yet; the machine cannot be allocated meanwhile.
+	VerifyRequestedAt *time.Time `json:"verifyRequestedAt"`
+	// Whether the machine can be allocated now.
+	Allocatable bool `json:"allocatable"`
+	// What keeps the machine from being allocated; empty when it is allocatable.
+	AllocationBlockers []MachineSheetAllocationBlockersAllocationBlocker `json:"allocationBlockers"`
+	// What the machine's state wants of its host now.
+	Work []MachineSheetWork `json:"-"`
+	// What holds the machine for itself; null where nothing does.
+	Claim *MachineSheetClaimMachineClaim `json:"claim"`
+	// Allocations that the machine is or was in.
+	Memberships MachineSheetMembershipsAllocationMembershipConnection `json:"memberships"`
+	// What was expected of the machine; null where nothing was.
+	ExpectedMachine *MachineSheetExpectedMachine `json:"expectedMachine"`
 	// Alerts that stand on the machine.
 	HealthAlerts MachineSheetHealthAlertsHealthAlertConnection `json:"healthAlerts"`
 }
@@ -2257,6 +2675,31 @@ func (v *MachineSheet) GetSkuComparison() *ComparisonFields { return v.SkuCompar
 
 // GetInventoryDocument returns MachineSheet.InventoryDocument, and is useful for accessing the field via an interface.
 func (v *MachineSheet) GetInventoryDocument() *json.RawMessage { return v.InventoryDocument }
+
+// GetVerifyRequestedAt returns MachineSheet.VerifyRequestedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheet) GetVerifyRequestedAt() *time.Time { return v.VerifyRequestedAt }
+
+// GetAllocatable returns MachineSheet.Allocatable, and is useful for accessing the field via an interface.
+func (v *MachineSheet) GetAllocatable() bool { return v.Allocatable }
+
+// GetAllocationBlockers returns MachineSheet.AllocationBlockers, and is useful for accessing the field via an interface.
+func (v *MachineSheet) GetAllocationBlockers() []MachineSheetAllocationBlockersAllocationBlocker {
+	return v.AllocationBlockers
+}
+
+// GetWork returns MachineSheet.Work, and is useful for accessing the field via an interface.
+func (v *MachineSheet) GetWork() []MachineSheetWork { return v.Work }
+
+// GetClaim returns MachineSheet.Claim, and is useful for accessing the field via an interface.
+func (v *MachineSheet) GetClaim() *MachineSheetClaimMachineClaim { return v.Claim }
+
+// GetMemberships returns MachineSheet.Memberships, and is useful for accessing the field via an interface.
+func (v *MachineSheet) GetMemberships() MachineSheetMembershipsAllocationMembershipConnection {
+	return v.Memberships
+}
+
+// GetExpectedMachine returns MachineSheet.ExpectedMachine, and is useful for accessing the field via an interface.
+func (v *MachineSheet) GetExpectedMachine() *MachineSheetExpectedMachine { return v.ExpectedMachine }
 
 // GetHealthAlerts returns MachineSheet.HealthAlerts, and is useful for accessing the field via an interface.
 func (v *MachineSheet) GetHealthAlerts() MachineSheetHealthAlertsHealthAlertConnection {
@@ -2313,6 +2756,7 @@ func (v *MachineSheet) UnmarshalJSON(b []byte) error {
 
 	var firstPass struct {
 		*MachineSheet
+		Work []json.RawMessage `json:"work"`
 		graphql.NoUnmarshalJSON
 	}
 	firstPass.MachineSheet = v
@@ -2326,6 +2770,25 @@ func (v *MachineSheet) UnmarshalJSON(b []byte) error {
 		b, &v.MachineFields)
 	if err != nil {
 		return err
+	}
+
+	{
+		dst := &v.Work
+		src := firstPass.Work
+		*dst = make(
+			[]MachineSheetWork,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			if len(src) != 0 && string(src) != "null" {
+				err = __unmarshalMachineSheetWork(
+					src, dst)
+				if err != nil {
+					return fmt.Errorf(
+						"unable to unmarshal MachineSheet.Work: %w", err)
+				}
+			}
+		}
 	}
 	return nil
 }
@@ -2344,6 +2807,20 @@ type __premarshalMachineSheet struct {
 	SkuComparison *ComparisonFields `json:"skuComparison"`
 
 	InventoryDocument *json.RawMessage `json:"inventoryDocument"`
+
+	VerifyRequestedAt *time.Time `json:"verifyRequestedAt"`
+
+	Allocatable bool `json:"allocatable"`
+
+	AllocationBlockers []MachineSheetAllocationBlockersAllocationBlocker `json:"allocationBlockers"`
+
+	Work []json.RawMessage `json:"work"`
+
+	Claim *MachineSheetClaimMachineClaim `json:"claim"`
+
+	Memberships MachineSheetMembershipsAllocationMembershipConnection `json:"memberships"`
+
+	ExpectedMachine *MachineSheetExpectedMachine `json:"expectedMachine"`
 
 	HealthAlerts MachineSheetHealthAlertsHealthAlertConnection `json:"healthAlerts"`
 
@@ -2394,6 +2871,30 @@ func (v *MachineSheet) __premarshalJSON() (*__premarshalMachineSheet, error) {
 	retval.LastVerification = v.LastVerification
 	retval.SkuComparison = v.SkuComparison
 	retval.InventoryDocument = v.InventoryDocument
+	retval.VerifyRequestedAt = v.VerifyRequestedAt
+	retval.Allocatable = v.Allocatable
+	retval.AllocationBlockers = v.AllocationBlockers
+	{
+
+		dst := &retval.Work
+		src := v.Work
+		*dst = make(
+			[]json.RawMessage,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			var err error
+			*dst, err = __marshalMachineSheetWork(
+				&src)
+			if err != nil {
+				return nil, fmt.Errorf(
+					"unable to marshal MachineSheet.Work: %w", err)
+			}
+		}
+	}
+	retval.Claim = v.Claim
+	retval.Memberships = v.Memberships
+	retval.ExpectedMachine = v.ExpectedMachine
 	retval.HealthAlerts = v.HealthAlerts
 	retval.Id = v.MachineFields.Id
 	retval.SiteId = v.MachineFields.SiteId
@@ -2411,6 +2912,52 @@ func (v *MachineSheet) __premarshalJSON() (*__premarshalMachineSheet, error) {
 	retval.SkuName = v.MachineFields.SkuName
 	return &retval, nil
 }
+
+// MachineSheetAllocationBlockersAllocationBlocker includes the requested fields of the GraphQL type AllocationBlocker.
+// The GraphQL type's documentation follows.
+//
+// Something that keeps a machine from being allocated.
+type MachineSheetAllocationBlockersAllocationBlocker struct {
+	// Stable upper-case word: MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones.
+	Code string `json:"code"`
+	// What a person should read.
+	Message string `json:"message"`
+}
+
+// GetCode returns MachineSheetAllocationBlockersAllocationBlocker.Code, and is useful for accessing the field via an interface.
+func (v *MachineSheetAllocationBlockersAllocationBlocker) GetCode() string { return v.Code }
+
+// GetMessage returns MachineSheetAllocationBlockersAllocationBlocker.Message, and is useful for accessing the field via an interface.
+func (v *MachineSheetAllocationBlockersAllocationBlocker) GetMessage() string { return v.Message }
+
+// MachineSheetClaimMachineClaim includes the requested fields of the GraphQL type MachineClaim.
+// The GraphQL type's documentation follows.
+//
+// What holds a machine for itself: one row a machine, whatever the kind, so that nothing ever has a machine together with another.
+type MachineSheetClaimMachineClaim struct {
+	// What kind of holder it is.
+	Kind ClaimKind `json:"kind"`
+	// Id of the allocation, run or job that holds the machine.
+	HolderId string `json:"holderId"`
+}
+
+// GetKind returns MachineSheetClaimMachineClaim.Kind, and is useful for accessing the field via an interface.
+func (v *MachineSheetClaimMachineClaim) GetKind() ClaimKind { return v.Kind }
+
+// GetHolderId returns MachineSheetClaimMachineClaim.HolderId, and is useful for accessing the field via an interface.
+func (v *MachineSheetClaimMachineClaim) GetHolderId() string { return v.HolderId }
+
+// MachineSheetExpectedMachine includes the requested fields of the GraphQL type ExpectedMachine.
+// The GraphQL type's documentation follows.
+//
+// What an operator knows of a machine before it is seen. Its SKU, name and what else a machine has are copied at first sight and never again.
+type MachineSheetExpectedMachine struct {
+	// Name of the SKU that the machine is to have; null where it is to be matched. The SKU need not exist.
+	SkuName *string `json:"skuName"`
+}
+
+// GetSkuName returns MachineSheetExpectedMachine.SkuName, and is useful for accessing the field via an interface.
+func (v *MachineSheetExpectedMachine) GetSkuName() *string { return v.SkuName }
 
 // MachineSheetHealthAlertsHealthAlertConnection includes the requested fields of the GraphQL type HealthAlertConnection.
 // The GraphQL type's documentation follows.
@@ -2457,6 +3004,55 @@ func (v *MachineSheetLastVerificationSkuVerification) GetAt() time.Time { return
 // GetMatch returns MachineSheetLastVerificationSkuVerification.Match, and is useful for accessing the field via an interface.
 func (v *MachineSheetLastVerificationSkuVerification) GetMatch() bool { return v.Match }
 
+// MachineSheetMembershipsAllocationMembershipConnection includes the requested fields of the GraphQL type AllocationMembershipConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of allocation memberships.
+type MachineSheetMembershipsAllocationMembershipConnection struct {
+	// The items of the page, in the order asked for.
+	Nodes []MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership `json:"nodes"`
+}
+
+// GetNodes returns MachineSheetMembershipsAllocationMembershipConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *MachineSheetMembershipsAllocationMembershipConnection) GetNodes() []MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership {
+	return v.Nodes
+}
+
+// MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership includes the requested fields of the GraphQL type AllocationMembership.
+// The GraphQL type's documentation follows.
+//
+// A machine's time in an allocation.
+type MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership struct {
+	// When the machine came into the allocation.
+	AllocatedAt time.Time `json:"allocatedAt"`
+	// The allocation.
+	Allocation MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembershipAllocation `json:"allocation"`
+}
+
+// GetAllocatedAt returns MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership.AllocatedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership) GetAllocatedAt() time.Time {
+	return v.AllocatedAt
+}
+
+// GetAllocation returns MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership.Allocation, and is useful for accessing the field via an interface.
+func (v *MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembership) GetAllocation() MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembershipAllocation {
+	return v.Allocation
+}
+
+// MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembershipAllocation includes the requested fields of the GraphQL type Allocation.
+// The GraphQL type's documentation follows.
+//
+// Machines of a site in one tenant's hands, under a name.
+type MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembershipAllocation struct {
+	// Name of the allocation, unique at its site.
+	Name string `json:"name"`
+}
+
+// GetName returns MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembershipAllocation.Name, and is useful for accessing the field via an interface.
+func (v *MachineSheetMembershipsAllocationMembershipConnectionNodesAllocationMembershipAllocation) GetName() string {
+	return v.Name
+}
+
 // MachineSheetSite includes the requested fields of the GraphQL type Site.
 // The GraphQL type's documentation follows.
 //
@@ -2490,6 +3086,166 @@ func (v *MachineSheetSku) GetDeviceType() *string { return v.DeviceType }
 
 // GetSchemaVersion returns MachineSheetSku.SchemaVersion, and is useful for accessing the field via an interface.
 func (v *MachineSheetSku) GetSchemaVersion() int { return v.SchemaVersion }
+
+// MachineSheetWork includes the requested fields of the GraphQL interface Work.
+//
+// MachineSheetWork is implemented by the following types:
+// MachineSheetWorkCleanup
+// MachineSheetWorkReboot
+// MachineSheetWorkRefreshInventory
+// The GraphQL type's documentation follows.
+//
+// Something that a machine's state wants of its host. Expect new types.
+type MachineSheetWork interface {
+	implementsGraphQLInterfaceMachineSheetWork()
+	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
+	GetTypename() *string
+	// GetRequestedAt returns the interface-field "requestedAt" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Since when it is wanted.
+	GetRequestedAt() time.Time
+	// GetClaimedAt returns the interface-field "claimedAt" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// When the agent took it; null before.
+	GetClaimedAt() *time.Time
+}
+
+func (v *MachineSheetWorkCleanup) implementsGraphQLInterfaceMachineSheetWork()          {}
+func (v *MachineSheetWorkReboot) implementsGraphQLInterfaceMachineSheetWork()           {}
+func (v *MachineSheetWorkRefreshInventory) implementsGraphQLInterfaceMachineSheetWork() {}
+
+func __unmarshalMachineSheetWork(b []byte, v *MachineSheetWork) error {
+	if string(b) == "null" {
+		return nil
+	}
+
+	var tn struct {
+		TypeName string `json:"__typename"`
+	}
+	err := json.Unmarshal(b, &tn)
+	if err != nil {
+		return err
+	}
+
+	switch tn.TypeName {
+	case "Cleanup":
+		*v = new(MachineSheetWorkCleanup)
+		return json.Unmarshal(b, *v)
+	case "Reboot":
+		*v = new(MachineSheetWorkReboot)
+		return json.Unmarshal(b, *v)
+	case "RefreshInventory":
+		*v = new(MachineSheetWorkRefreshInventory)
+		return json.Unmarshal(b, *v)
+	case "":
+		return fmt.Errorf(
+			"response was missing Work.__typename")
+	default:
+		return fmt.Errorf(
+			`unexpected concrete type for MachineSheetWork: "%v"`, tn.TypeName)
+	}
+}
+
+func __marshalMachineSheetWork(v *MachineSheetWork) ([]byte, error) {
+
+	var typename string
+	switch v := (*v).(type) {
+	case *MachineSheetWorkCleanup:
+		typename = "Cleanup"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*MachineSheetWorkCleanup
+		}{typename, v}
+		return json.Marshal(result)
+	case *MachineSheetWorkReboot:
+		typename = "Reboot"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*MachineSheetWorkReboot
+		}{typename, v}
+		return json.Marshal(result)
+	case *MachineSheetWorkRefreshInventory:
+		typename = "RefreshInventory"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*MachineSheetWorkRefreshInventory
+		}{typename, v}
+		return json.Marshal(result)
+	case nil:
+		return []byte("null"), nil
+	default:
+		return nil, fmt.Errorf(
+			`unexpected concrete type for MachineSheetWork: "%T"`, v)
+	}
+}
+
+// MachineSheetWorkCleanup includes the requested fields of the GraphQL type Cleanup.
+// The GraphQL type's documentation follows.
+//
+// What a tenant left is to be removed from the host.
+type MachineSheetWorkCleanup struct {
+	Typename *string `json:"__typename"`
+	// Since when it is wanted.
+	RequestedAt time.Time `json:"requestedAt"`
+	// When the agent took it; null before.
+	ClaimedAt *time.Time `json:"claimedAt"`
+}
+
+// GetTypename returns MachineSheetWorkCleanup.Typename, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkCleanup) GetTypename() *string { return v.Typename }
+
+// GetRequestedAt returns MachineSheetWorkCleanup.RequestedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkCleanup) GetRequestedAt() time.Time { return v.RequestedAt }
+
+// GetClaimedAt returns MachineSheetWorkCleanup.ClaimedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkCleanup) GetClaimedAt() *time.Time { return v.ClaimedAt }
+
+// MachineSheetWorkReboot includes the requested fields of the GraphQL type Reboot.
+// The GraphQL type's documentation follows.
+//
+// The host is to restart.
+type MachineSheetWorkReboot struct {
+	Typename *string `json:"__typename"`
+	// Since when it is wanted.
+	RequestedAt time.Time `json:"requestedAt"`
+	// When the agent took it; null before.
+	ClaimedAt *time.Time `json:"claimedAt"`
+}
+
+// GetTypename returns MachineSheetWorkReboot.Typename, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkReboot) GetTypename() *string { return v.Typename }
+
+// GetRequestedAt returns MachineSheetWorkReboot.RequestedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkReboot) GetRequestedAt() time.Time { return v.RequestedAt }
+
+// GetClaimedAt returns MachineSheetWorkReboot.ClaimedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkReboot) GetClaimedAt() *time.Time { return v.ClaimedAt }
+
+// MachineSheetWorkRefreshInventory includes the requested fields of the GraphQL type RefreshInventory.
+// The GraphQL type's documentation follows.
+//
+// The host is to discover its hardware and report it.
+type MachineSheetWorkRefreshInventory struct {
+	Typename *string `json:"__typename"`
+	// Since when it is wanted.
+	RequestedAt time.Time `json:"requestedAt"`
+	// When the agent took it; null before.
+	ClaimedAt *time.Time `json:"claimedAt"`
+}
+
+// GetTypename returns MachineSheetWorkRefreshInventory.Typename, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkRefreshInventory) GetTypename() *string { return v.Typename }
+
+// GetRequestedAt returns MachineSheetWorkRefreshInventory.RequestedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkRefreshInventory) GetRequestedAt() time.Time { return v.RequestedAt }
+
+// GetClaimedAt returns MachineSheetWorkRefreshInventory.ClaimedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWorkRefreshInventory) GetClaimedAt() *time.Time { return v.ClaimedAt }
 
 // MachineTransition includes the requested fields of the GraphQL type Transition.
 // The GraphQL type's documentation follows.
@@ -2543,7 +3299,7 @@ type MachineValidationInput struct {
 	// Whether machines are tested. Default: false.
 	Enabled *bool `json:"enabled"`
 	// Which tests of the catalog are enabled. Default: DEFAULT.
-	TestSelectionMode *TestSelectionMode `json:"testSelectionMode"`
+	TestSelectionMode *fleet.TestSelectionMode `json:"testSelectionMode"`
 	// How often pending work is looked for, more than 0s. Default: 60s.
 	RunInterval *string `json:"runInterval"`
 	// How long an active run may be silent before it is stale; less than 90s is raised to it. Default: 24h.
@@ -2569,7 +3325,7 @@ type MachineValidationInput struct {
 	// Whether a host restarts before its tests. Default: false.
 	RebootBeforeValidation *bool `json:"rebootBeforeValidation"`
 	// Who cleans a machine that was released. Default: NONE.
-	Cleanup *CleanupMode `json:"cleanup"`
+	Cleanup *fleet.CleanupMode `json:"cleanup"`
 	// Arguments added to the command that runs a container. Default: none.
 	ContainerArgs []string `json:"containerArgs"`
 }
@@ -2578,7 +3334,7 @@ type MachineValidationInput struct {
 func (v *MachineValidationInput) GetEnabled() *bool { return v.Enabled }
 
 // GetTestSelectionMode returns MachineValidationInput.TestSelectionMode, and is useful for accessing the field via an interface.
-func (v *MachineValidationInput) GetTestSelectionMode() *TestSelectionMode {
+func (v *MachineValidationInput) GetTestSelectionMode() *fleet.TestSelectionMode {
 	return v.TestSelectionMode
 }
 
@@ -2621,7 +3377,7 @@ func (v *MachineValidationInput) GetRunRetention() *string { return v.RunRetenti
 func (v *MachineValidationInput) GetRebootBeforeValidation() *bool { return v.RebootBeforeValidation }
 
 // GetCleanup returns MachineValidationInput.Cleanup, and is useful for accessing the field via an interface.
-func (v *MachineValidationInput) GetCleanup() *CleanupMode { return v.Cleanup }
+func (v *MachineValidationInput) GetCleanup() *fleet.CleanupMode { return v.Cleanup }
 
 // GetContainerArgs returns MachineValidationInput.ContainerArgs, and is useful for accessing the field via an interface.
 func (v *MachineValidationInput) GetContainerArgs() []string { return v.ContainerArgs }
@@ -2812,6 +3568,116 @@ type PreviewSkuReplaceResponse struct {
 
 // GetPreviewSkuReplace returns PreviewSkuReplaceResponse.PreviewSkuReplace, and is useful for accessing the field via an interface.
 func (v *PreviewSkuReplaceResponse) GetPreviewSkuReplace() ReplacePreview { return v.PreviewSkuReplace }
+
+// Input of raiseHealthAlert.
+type RaiseHealthAlertInput struct {
+	// The machine that something is wrong with.
+	MachineId string `json:"machineId"`
+	// What is wrong, such as PowerSupply: 1 to 128 characters.
+	AlertId string `json:"alertId"`
+	// What raises the alert, such as the name of a monitor; those of the system are refused. Default: operator.
+	Source string `json:"source,omitempty"`
+	// The part concerned. Default: the whole machine.
+	Target string `json:"target,omitempty"`
+	// What a person should read.
+	Message string `json:"message"`
+	// What a tenant may read; null: nothing.
+	TenantMessage *string `json:"tenantMessage,omitempty"`
+	// What the alert entails, upper-case words; PREVENT_ALLOCATIONS keeps the machine from being allocated.
+	Classifications []string `json:"classifications,omitempty"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetMachineId returns RaiseHealthAlertInput.MachineId, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetMachineId() string { return v.MachineId }
+
+// GetAlertId returns RaiseHealthAlertInput.AlertId, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetAlertId() string { return v.AlertId }
+
+// GetSource returns RaiseHealthAlertInput.Source, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetSource() string { return v.Source }
+
+// GetTarget returns RaiseHealthAlertInput.Target, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetTarget() string { return v.Target }
+
+// GetMessage returns RaiseHealthAlertInput.Message, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetMessage() string { return v.Message }
+
+// GetTenantMessage returns RaiseHealthAlertInput.TenantMessage, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetTenantMessage() *string { return v.TenantMessage }
+
+// GetClassifications returns RaiseHealthAlertInput.Classifications, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetClassifications() []string { return v.Classifications }
+
+// GetIdempotencyKey returns RaiseHealthAlertInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload includes the requested fields of the GraphQL type RaiseHealthAlertPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of raiseHealthAlert.
+type RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload struct {
+	// The alert that stands now.
+	HealthAlert HealthAlertFields `json:"healthAlert"`
+}
+
+// GetHealthAlert returns RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload.HealthAlert, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload) GetHealthAlert() HealthAlertFields {
+	return v.HealthAlert
+}
+
+// RaiseHealthAlertResponse is returned by RaiseHealthAlert on success.
+type RaiseHealthAlertResponse struct {
+	// Raises an alert on a machine, or gives the standing one of the same alertId, source and target its new text. Role:
+	// operator.
+	RaiseHealthAlert RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload `json:"raiseHealthAlert"`
+}
+
+// GetRaiseHealthAlert returns RaiseHealthAlertResponse.RaiseHealthAlert, and is useful for accessing the field via an interface.
+func (v *RaiseHealthAlertResponse) GetRaiseHealthAlert() RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload {
+	return v.RaiseHealthAlert
+}
+
+// Input of releaseMachine.
+type ReleaseMachineInput struct {
+	// The machine to release.
+	MachineId string `json:"machineId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetMachineId returns ReleaseMachineInput.MachineId, and is useful for accessing the field via an interface.
+func (v *ReleaseMachineInput) GetMachineId() string { return v.MachineId }
+
+// GetIdempotencyKey returns ReleaseMachineInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *ReleaseMachineInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// ReleaseMachineReleaseMachineReleaseMachinePayload includes the requested fields of the GraphQL type ReleaseMachinePayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of releaseMachine.
+type ReleaseMachineReleaseMachineReleaseMachinePayload struct {
+	// The machine after the call.
+	Machine MachineFields `json:"machine"`
+}
+
+// GetMachine returns ReleaseMachineReleaseMachineReleaseMachinePayload.Machine, and is useful for accessing the field via an interface.
+func (v *ReleaseMachineReleaseMachineReleaseMachinePayload) GetMachine() MachineFields {
+	return v.Machine
+}
+
+// ReleaseMachineResponse is returned by ReleaseMachine on success.
+type ReleaseMachineResponse struct {
+	// Takes an allocated machine out of its allocation; it is cleaned, inventoried, validated and READY again. Role:
+	// operator.
+	ReleaseMachine ReleaseMachineReleaseMachineReleaseMachinePayload `json:"releaseMachine"`
+}
+
+// GetReleaseMachine returns ReleaseMachineResponse.ReleaseMachine, and is useful for accessing the field via an interface.
+func (v *ReleaseMachineResponse) GetReleaseMachine() ReleaseMachineReleaseMachineReleaseMachinePayload {
+	return v.ReleaseMachine
+}
 
 // Input of replaceAllExpectedMachines.
 type ReplaceAllExpectedMachinesInput struct {
@@ -3081,6 +3947,38 @@ type RevokeTokenRevokeTokenRevokeTokenPayload struct {
 
 // GetToken returns RevokeTokenRevokeTokenRevokeTokenPayload.Token, and is useful for accessing the field via an interface.
 func (v *RevokeTokenRevokeTokenRevokeTokenPayload) GetToken() TokenFields { return v.Token }
+
+// SiteConfig includes the GraphQL fields of Site requested by the fragment SiteConfig.
+// The GraphQL type's documentation follows.
+//
+// A data hall: the boundary of names, tokens and configuration.
+type SiteConfig struct {
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
+	// Name of the site, unique in the fleet.
+	Name string `json:"name"`
+	// Number of the site's present edit; pass it as expectedRevision to refuse a lost update.
+	Revision int `json:"revision"`
+	// How the hardware of the site's machines is held against SKUs.
+	BomValidation BomConfig `json:"bomValidation"`
+	// How the site's machines are tested; values that are raised or ignored show as they take effect.
+	MachineValidation MachineConfig `json:"machineValidation"`
+}
+
+// GetId returns SiteConfig.Id, and is useful for accessing the field via an interface.
+func (v *SiteConfig) GetId() string { return v.Id }
+
+// GetName returns SiteConfig.Name, and is useful for accessing the field via an interface.
+func (v *SiteConfig) GetName() string { return v.Name }
+
+// GetRevision returns SiteConfig.Revision, and is useful for accessing the field via an interface.
+func (v *SiteConfig) GetRevision() int { return v.Revision }
+
+// GetBomValidation returns SiteConfig.BomValidation, and is useful for accessing the field via an interface.
+func (v *SiteConfig) GetBomValidation() BomConfig { return v.BomValidation }
+
+// GetMachineValidation returns SiteConfig.MachineValidation, and is useful for accessing the field via an interface.
+func (v *SiteConfig) GetMachineValidation() MachineConfig { return v.MachineValidation }
 
 // SiteFields includes the GraphQL fields of Site requested by the fragment SiteFields.
 // The GraphQL type's documentation follows.
@@ -3442,24 +4340,6 @@ func (v *StorageComponentInput) GetMaxSizeMb() *int64 { return v.MaxSizeMb }
 // GetPciPatterns returns StorageComponentInput.PciPatterns, and is useful for accessing the field via an interface.
 func (v *StorageComponentInput) GetPciPatterns() []string { return v.PciPatterns }
 
-// Which tests of the catalog a site has enabled.
-type TestSelectionMode string
-
-const (
-	// The catalog's own settings, but for the tests that the site names.
-	TestSelectionModeDefault TestSelectionMode = "DEFAULT"
-	// All, but for the tests that the site names.
-	TestSelectionModeEnableAll TestSelectionMode = "ENABLE_ALL"
-	// None, but for the tests that the site names.
-	TestSelectionModeDisableAll TestSelectionMode = "DISABLE_ALL"
-)
-
-var AllTestSelectionMode = []TestSelectionMode{
-	TestSelectionModeDefault,
-	TestSelectionModeEnableAll,
-	TestSelectionModeDisableAll,
-}
-
 // A test that a site enables or disables.
 type TestSettingInput struct {
 	// Id or name of the test.
@@ -3661,9 +4541,9 @@ type UpdateSiteInput struct {
 	// New description; null: cleared.
 	Description *string `json:"description,omitempty"`
 	// How hardware is held against SKUs; absent keys keep their value, null sets the default.
-	BomValidation *BomValidationInput `json:"bomValidation"`
+	BomValidation *BomValidationInput `json:"bomValidation,omitempty"`
 	// How machines are tested; absent keys keep their value, null sets the default.
-	MachineValidation *MachineValidationInput `json:"machineValidation"`
+	MachineValidation *MachineValidationInput `json:"machineValidation,omitempty"`
 	// Revision that the edit is based on; any other is ABORTED with reason REVISION_CONFLICT. Absent: no check.
 	ExpectedRevision *int `json:"expectedRevision,omitempty"`
 	// Key under which a repeat of the same call returns the first result, for 24 hours.
@@ -3881,6 +4761,14 @@ type WhoAmIResponse struct {
 // GetViewer returns WhoAmIResponse.Viewer, and is useful for accessing the field via an interface.
 func (v *WhoAmIResponse) GetViewer() Viewer { return v.Viewer }
 
+// __AllocateMachineInput is used internally by genqlient
+type __AllocateMachineInput struct {
+	Input AllocateMachineInput `json:"input"`
+}
+
+// GetInput returns __AllocateMachineInput.Input, and is useful for accessing the field via an interface.
+func (v *__AllocateMachineInput) GetInput() AllocateMachineInput { return v.Input }
+
 // __AssignSkuInput is used internally by genqlient
 type __AssignSkuInput struct {
 	Input AssignSkuInput `json:"input"`
@@ -3888,6 +4776,14 @@ type __AssignSkuInput struct {
 
 // GetInput returns __AssignSkuInput.Input, and is useful for accessing the field via an interface.
 func (v *__AssignSkuInput) GetInput() AssignSkuInput { return v.Input }
+
+// __ClearHealthAlertInput is used internally by genqlient
+type __ClearHealthAlertInput struct {
+	Input ClearHealthAlertInput `json:"input"`
+}
+
+// GetInput returns __ClearHealthAlertInput.Input, and is useful for accessing the field via an interface.
+func (v *__ClearHealthAlertInput) GetInput() ClearHealthAlertInput { return v.Input }
 
 // __ClearSkuDeviceTypeInput is used internally by genqlient
 type __ClearSkuDeviceTypeInput struct {
@@ -3904,6 +4800,14 @@ func (v *__ClearSkuDeviceTypeInput) GetDescription() *string { return v.Descript
 
 // GetIdempotencyKey returns __ClearSkuDeviceTypeInput.IdempotencyKey, and is useful for accessing the field via an interface.
 func (v *__ClearSkuDeviceTypeInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// __ConfigureSiteInput is used internally by genqlient
+type __ConfigureSiteInput struct {
+	Input UpdateSiteInput `json:"input"`
+}
+
+// GetInput returns __ConfigureSiteInput.Input, and is useful for accessing the field via an interface.
+func (v *__ConfigureSiteInput) GetInput() UpdateSiteInput { return v.Input }
 
 // __CountExpectedMachinesInput is used internally by genqlient
 type __CountExpectedMachinesInput struct {
@@ -3952,6 +4856,14 @@ type __DeleteExpectedMachineInput struct {
 
 // GetInput returns __DeleteExpectedMachineInput.Input, and is useful for accessing the field via an interface.
 func (v *__DeleteExpectedMachineInput) GetInput() DeleteExpectedMachineInput { return v.Input }
+
+// __DeleteMachineInput is used internally by genqlient
+type __DeleteMachineInput struct {
+	Input DeleteMachineInput `json:"input"`
+}
+
+// GetInput returns __DeleteMachineInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteMachineInput) GetInput() DeleteMachineInput { return v.Input }
 
 // __DeleteSkuInput is used internally by genqlient
 type __DeleteSkuInput struct {
@@ -4016,6 +4928,14 @@ func (v *__GenerateSkuInput) GetMachineId() string { return v.MachineId }
 
 // GetName returns __GenerateSkuInput.Name, and is useful for accessing the field via an interface.
 func (v *__GenerateSkuInput) GetName() *string { return v.Name }
+
+// __GetSiteConfigInput is used internally by genqlient
+type __GetSiteConfigInput struct {
+	Id string `json:"id"`
+}
+
+// GetId returns __GetSiteConfigInput.Id, and is useful for accessing the field via an interface.
+func (v *__GetSiteConfigInput) GetId() string { return v.Id }
 
 // __GetSiteDetailInput is used internally by genqlient
 type __GetSiteDetailInput struct {
@@ -4221,6 +5141,22 @@ func (v *__PreviewSkuReplaceInput) GetSkuId() string { return v.SkuId }
 // GetComponents returns __PreviewSkuReplaceInput.Components, and is useful for accessing the field via an interface.
 func (v *__PreviewSkuReplaceInput) GetComponents() SkuComponentsInput { return v.Components }
 
+// __RaiseHealthAlertInput is used internally by genqlient
+type __RaiseHealthAlertInput struct {
+	Input RaiseHealthAlertInput `json:"input"`
+}
+
+// GetInput returns __RaiseHealthAlertInput.Input, and is useful for accessing the field via an interface.
+func (v *__RaiseHealthAlertInput) GetInput() RaiseHealthAlertInput { return v.Input }
+
+// __ReleaseMachineInput is used internally by genqlient
+type __ReleaseMachineInput struct {
+	Input ReleaseMachineInput `json:"input"`
+}
+
+// GetInput returns __ReleaseMachineInput.Input, and is useful for accessing the field via an interface.
+func (v *__ReleaseMachineInput) GetInput() ReleaseMachineInput { return v.Input }
+
 // __ReplaceAllExpectedMachinesInput is used internally by genqlient
 type __ReplaceAllExpectedMachinesInput struct {
 	Input ReplaceAllExpectedMachinesInput `json:"input"`
@@ -4315,6 +5251,58 @@ type __VerifyMachineSkuInput struct {
 // GetInput returns __VerifyMachineSkuInput.Input, and is useful for accessing the field via an interface.
 func (v *__VerifyMachineSkuInput) GetInput() VerifyMachineSkuInput { return v.Input }
 
+// The mutation executed by AllocateMachine.
+const AllocateMachine_Operation = `
+mutation AllocateMachine ($input: AllocateMachineInput!) {
+	allocateMachine(input: $input) {
+		machine {
+			... MachineFields
+		}
+	}
+}
+fragment MachineFields on Machine {
+	id
+	siteId
+	name
+	bmcMacAddress
+	kind
+	platform
+	serialNumber
+	vendor
+	model
+	state
+	subState
+	stateChangedAt
+	skuId
+	skuName
+}
+`
+
+func AllocateMachine(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input AllocateMachineInput,
+) (data_ *AllocateMachineResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "AllocateMachine",
+		Query:  AllocateMachine_Operation,
+		Variables: &__AllocateMachineInput{
+			Input: input,
+		},
+	}
+
+	data_ = &AllocateMachineResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by AssignSku.
 const AssignSku_Operation = `
 mutation AssignSku ($input: AssignSkuInput!) {
@@ -4356,6 +5344,58 @@ func AssignSku(
 	}
 
 	data_ = &AssignSkuResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by ClearHealthAlert.
+const ClearHealthAlert_Operation = `
+mutation ClearHealthAlert ($input: ClearHealthAlertInput!) {
+	clearHealthAlert(input: $input) {
+		machine {
+			... MachineFields
+		}
+	}
+}
+fragment MachineFields on Machine {
+	id
+	siteId
+	name
+	bmcMacAddress
+	kind
+	platform
+	serialNumber
+	vendor
+	model
+	state
+	subState
+	stateChangedAt
+	skuId
+	skuName
+}
+`
+
+func ClearHealthAlert(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ClearHealthAlertInput,
+) (data_ *ClearHealthAlertResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ClearHealthAlert",
+		Query:  ClearHealthAlert_Operation,
+		Variables: &__ClearHealthAlertInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ClearHealthAlertResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -4449,6 +5489,91 @@ func ClearSkuDeviceType(
 	}
 
 	data_ = &ClearSkuDeviceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by ConfigureSite.
+const ConfigureSite_Operation = `
+mutation ConfigureSite ($input: UpdateSiteInput!) {
+	updateSite(input: $input) {
+		site {
+			... SiteConfig
+		}
+		warnings {
+			field
+			message
+		}
+	}
+}
+fragment SiteConfig on Site {
+	id
+	name
+	revision
+	bomValidation {
+		... BomConfig
+	}
+	machineValidation {
+		... MachineConfig
+	}
+}
+fragment BomConfig on BomValidation {
+	enabled
+	ignoreUnassignedMachines
+	allowAllocationOnValidationFailure
+	findMatchInterval
+	autoGenerateMissingSku
+	autoGenerateMissingSkuInterval
+}
+fragment MachineConfig on MachineValidation {
+	enabled
+	testSelectionMode
+	runInterval
+	staleRunTimeout
+	tests {
+		id
+		enable
+	}
+	approvedPluginRegistries
+	allowedPluginTypes
+	allowPrivilegedPlugins
+	allowFullHostPlugins
+	attemptLogs {
+		enabled
+		maxChunkBytes
+		maxAttemptBytes
+		retention
+	}
+	requireTests
+	heartbeatTimeout
+	runRetention
+	rebootBeforeValidation
+	cleanup
+	containerArgs
+}
+`
+
+func ConfigureSite(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateSiteInput,
+) (data_ *ConfigureSiteResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ConfigureSite",
+		Query:  ConfigureSite_Operation,
+		Variables: &__ConfigureSiteInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ConfigureSiteResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -4808,6 +5933,40 @@ func DeleteExpectedMachine(
 	}
 
 	data_ = &DeleteExpectedMachineResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteMachine.
+const DeleteMachine_Operation = `
+mutation DeleteMachine ($input: DeleteMachineInput!) {
+	deleteMachine(input: $input) {
+		deletedMachineId
+	}
+}
+`
+
+func DeleteMachine(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteMachineInput,
+) (data_ *DeleteMachineResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteMachine",
+		Query:  DeleteMachine_Operation,
+		Variables: &__DeleteMachineInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteMachineResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -5247,6 +6406,87 @@ func GetSite(
 	return data_, err_
 }
 
+// The query executed by GetSiteConfig.
+const GetSiteConfig_Operation = `
+query GetSiteConfig ($id: ID!) {
+	sites(first: 1, where: {id:$id}) {
+		nodes {
+			... SiteConfig
+		}
+	}
+}
+fragment SiteConfig on Site {
+	id
+	name
+	revision
+	bomValidation {
+		... BomConfig
+	}
+	machineValidation {
+		... MachineConfig
+	}
+}
+fragment BomConfig on BomValidation {
+	enabled
+	ignoreUnassignedMachines
+	allowAllocationOnValidationFailure
+	findMatchInterval
+	autoGenerateMissingSku
+	autoGenerateMissingSkuInterval
+}
+fragment MachineConfig on MachineValidation {
+	enabled
+	testSelectionMode
+	runInterval
+	staleRunTimeout
+	tests {
+		id
+		enable
+	}
+	approvedPluginRegistries
+	allowedPluginTypes
+	allowPrivilegedPlugins
+	allowFullHostPlugins
+	attemptLogs {
+		enabled
+		maxChunkBytes
+		maxAttemptBytes
+		retention
+	}
+	requireTests
+	heartbeatTimeout
+	runRetention
+	rebootBeforeValidation
+	cleanup
+	containerArgs
+}
+`
+
+func GetSiteConfig(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *GetSiteConfigResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "GetSiteConfig",
+		Query:  GetSiteConfig_Operation,
+		Variables: &__GetSiteConfigInput{
+			Id: id,
+		},
+	}
+
+	data_ = &GetSiteConfigResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by GetSiteDetail.
 const GetSiteDetail_Operation = `
 query GetSiteDetail ($name: String!) {
@@ -5441,6 +6681,10 @@ query ListMachines ($siteId: ID!, $first: Int!, $after: Cursor, $states: [Machin
 		edges {
 			node {
 				... MachineFields
+				allocatable
+				sku {
+					deviceType
+				}
 				healthAlerts(first: 1) {
 					totalCount
 				}
@@ -5918,6 +7162,32 @@ query MachineDetail ($id: ID!) {
 					... ComparisonFields
 				}
 				inventoryDocument
+				verifyRequestedAt
+				allocatable
+				allocationBlockers {
+					code
+					message
+				}
+				work {
+					__typename
+					requestedAt
+					claimedAt
+				}
+				claim {
+					kind
+					holderId
+				}
+				memberships(first: 1, where: {releasedAtIsNil:true}) {
+					nodes {
+						allocatedAt
+						allocation {
+							name
+						}
+					}
+				}
+				expectedMachine {
+					skuName
+				}
 				healthAlerts(first: 200) {
 					edges {
 						node {
@@ -5955,6 +7225,7 @@ fragment ComparisonFields on SkuComparison {
 	}
 }
 fragment HealthAlertFields on HealthAlert {
+	id
 	alertId
 	source
 	target
@@ -6152,6 +7423,103 @@ func PreviewSkuReplace(
 	}
 
 	data_ = &PreviewSkuReplaceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by RaiseHealthAlert.
+const RaiseHealthAlert_Operation = `
+mutation RaiseHealthAlert ($input: RaiseHealthAlertInput!) {
+	raiseHealthAlert(input: $input) {
+		healthAlert {
+			... HealthAlertFields
+		}
+	}
+}
+fragment HealthAlertFields on HealthAlert {
+	id
+	alertId
+	source
+	target
+	message
+	classifications
+	inAlertSince
+}
+`
+
+func RaiseHealthAlert(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RaiseHealthAlertInput,
+) (data_ *RaiseHealthAlertResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RaiseHealthAlert",
+		Query:  RaiseHealthAlert_Operation,
+		Variables: &__RaiseHealthAlertInput{
+			Input: input,
+		},
+	}
+
+	data_ = &RaiseHealthAlertResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by ReleaseMachine.
+const ReleaseMachine_Operation = `
+mutation ReleaseMachine ($input: ReleaseMachineInput!) {
+	releaseMachine(input: $input) {
+		machine {
+			... MachineFields
+		}
+	}
+}
+fragment MachineFields on Machine {
+	id
+	siteId
+	name
+	bmcMacAddress
+	kind
+	platform
+	serialNumber
+	vendor
+	model
+	state
+	subState
+	stateChangedAt
+	skuId
+	skuName
+}
+`
+
+func ReleaseMachine(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ReleaseMachineInput,
+) (data_ *ReleaseMachineResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReleaseMachine",
+		Query:  ReleaseMachine_Operation,
+		Variables: &__ReleaseMachineInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ReleaseMachineResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
