@@ -101,7 +101,7 @@ func newBench(t *testing.T, limits Limits, viewer func(context.Context) (*graph.
 	p := presenter{logger}
 	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
 	ready := http.HandlerFunc(live)
-	handler, err := routes(logger, signedIn(stubAuth{}, p, newGraphHandler(root, limits, p)), ready)
+	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, limits, p)), ready: ready, metrics: ready, jobs: ready})
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -10,12 +10,18 @@ import (
 // graphPath is where the graph is.
 const graphPath = "/graphql"
 
-// routes puts the parts of the HTTP face together.
-func routes(logger *slog.Logger, graph http.Handler, ready http.Handler) (http.Handler, error) {
+// face is the parts of the HTTP face, each behind whoever may use it.
+type face struct{ graph, ready, metrics, jobs http.Handler }
+
+// routes puts the parts together.
+func routes(logger *slog.Logger, f face) (http.Handler, error) {
 	mux := http.NewServeMux()
-	mux.Handle(graphPath, graph)
+	mux.Handle(graphPath, f.graph)
 	mux.HandleFunc("GET /healthz", live)
-	mux.Handle("GET /readyz", ready)
+	mux.Handle("GET /readyz", f.ready)
+	mux.Handle("GET /metrics", f.metrics)
+	mux.Handle(jobsPath, f.jobs)
+	mux.Handle(jobsPath+"/", f.jobs)
 	if err := graphiql.Register(mux); err != nil {
 		return nil, err
 	}

@@ -81,11 +81,20 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	}
 	p := presenter{cfg.Logger}
 	s.ready = &readiness{db: s.db.SQL, logger: cfg.Logger}
-	handler, err := routes(cfg.Logger, signedIn(root.Access, p, newGraphHandler(root, cfg.Limits, p)), s.ready)
+	base := s.requestsUnder(ctx)
+	page, err := newJobsPage(base, s.jobs, cfg.Logger)
 	if err != nil {
 		return s, err
 	}
-	s.newHTTP(ctx, handler)
+	handler, err := routes(cfg.Logger, face{
+		graph: signedIn(root.Access, p, newGraphHandler(root, cfg.Limits, p)), ready: s.ready,
+		metrics: scraped(root.Access, p, newMetrics(s.db.Pool, cfg.Logger)),
+		jobs:    administered(root.Access, p, page),
+	})
+	if err != nil {
+		return s, err
+	}
+	s.newHTTP(base, handler)
 	if cfg.Demo {
 		if err := demo.Fill(ctx, demo.Services{Client: root.Client, Sites: root.Sites, Skus: root.Bom, Machines: root.Lifecycle}); err != nil {
 			return s, fmt.Errorf("demo: %w", err)
@@ -94,9 +103,14 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	return s, greet(ctx, root.Access, cfg, consoleURL(s.listener.Addr()))
 }
 
-func (s *Server) newHTTP(ctx context.Context, handler http.Handler) {
-	base, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a stop lets requests end
+// requestsUnder is the context of all requests, which a stop lets end first.
+func (s *Server) requestsUnder(ctx context.Context) context.Context {
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.requests = cancel
+	return base
+}
+
+func (s *Server) newHTTP(base context.Context, handler http.Handler) {
 	s.http = &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,

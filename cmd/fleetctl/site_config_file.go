@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,9 +174,57 @@ func parseConfig(data []byte) (config siteConfig, blocks []string, err error) {
 		}
 	}
 	slices.Sort(blocks)
+	if err := checkTexts(tables); err != nil {
+		return config, nil, err
+	}
 	config = defaultConfig()
 	decoder := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	return config, blocks, tomlError(decoder.Decode(&config))
+}
+
+// textKeys are the keys whose values are texts of a form, which the decoder would
+// refuse without naming the key.
+func textKeys() map[string]func(string) error {
+	duration := func(text string) error { return new(fleet.Duration).UnmarshalText([]byte(text)) }
+	word := func(w words) func(string) error {
+		return func(text string) error {
+			_, err := w.read([]byte(text))
+			return err
+		}
+	}
+	return map[string]func(string) error{
+		bomBlockName + ".find_match_interval":                duration,
+		bomBlockName + ".auto_generate_missing_sku_interval": duration,
+		machineBlockName + ".run_interval":                   duration,
+		machineBlockName + ".stale_run_timeout":              duration,
+		machineBlockName + ".heartbeat_timeout":              duration,
+		machineBlockName + ".run_retention":                  duration,
+		machineBlockName + ".attempt_logs.retention":         duration,
+		machineBlockName + ".test_selection_mode":            word(selectionWords()),
+		machineBlockName + ".cleanup":                        word(cleanupWords()),
+	}
+}
+
+func checkTexts(tables map[string]any) error {
+	keys := textKeys()
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		var value any = tables
+		for part := range strings.SplitSeq(key, ".") {
+			table, _ := value.(map[string]any)
+			value = table[part]
+		}
+		if value == nil {
+			continue
+		}
+		text, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("%s: %v is no text", key, value)
+		}
+		if err := keys[key](text); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
 }
 
 // tomlError says what is wrong with a file by key and line.
