@@ -1,175 +1,213 @@
 package fleet
 
 import (
+	"fmt"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// Bounds of a site's configuration beyond the guides'.
+// Bounds of a site's configuration that are ours: they keep it readable.
 const (
-	minBomInterval      = time.Second
-	minHeartbeatTimeout = 90 * time.Second // three beats of 30 s
-	maxConfigList       = 200
-	maxConfigText       = 256
+	// MinInterval is the shortest time between two periodic looks at one machine.
+	MinInterval = time.Second
+	// MinHeartbeatTimeout is three beats of an agent, which sends one every 30 s: a
+	// lost one, and one that is late, do not end a run.
+	MinHeartbeatTimeout  = 90 * time.Second
+	maxTestSettings      = 1000
+	maxRegistries        = 100
+	maxContainerArgs     = 100
+	maxContainerArgBytes = 1024
 )
 
-// ConfigWarning is a value of a site's configuration that takes effect otherwise
-// than it was given. Field is its path in the graph's input.
-type ConfigWarning struct {
+// ConfigurationWarning is a value of a site's configuration that takes effect
+// otherwise than it was given. Field is its path in the graph's input.
+type ConfigurationWarning struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// Check returns INVALID_ARGUMENT, with the field's path in the graph's input, for
-// what the block must not say.
+// Check returns INVALID_ARGUMENT for the first value that no site may have.
 func (b BomValidation) Check() error {
-	if err := checkInterval("bomValidation.findMatchInterval", b.FindMatchInterval); err != nil {
-		return err
+	const least = "is at least 1s"
+	if time.Duration(b.FindMatchInterval) < MinInterval {
+		return Invalid("bomValidation.findMatchInterval", "DURATION_INVALID", "the interval %s; %s was given", least, b.FindMatchInterval)
 	}
-	return checkInterval("bomValidation.autoGenerateMissingSkuInterval", b.AutoGenerateMissingSkuInterval)
-}
-
-func checkInterval(field string, d Duration) error {
-	if time.Duration(d) < minBomInterval {
-		return Invalid(field, "DURATION_INVALID", "an interval is at least %s, not %s", Duration(minBomInterval), d)
+	if time.Duration(b.AutoGenerateMissingSkuInterval) < MinInterval {
+		return Invalid("bomValidation.autoGenerateMissingSkuInterval", "DURATION_INVALID", "the interval %s; %s was given", least, b.AutoGenerateMissingSkuInterval)
 	}
 	return nil
 }
 
-// Normalise checks the block as Check does, brings it into the form in which it takes
-// effect, and returns what that changed or leaves without effect.
-func (m *MachineValidation) Normalise() ([]ConfigWarning, error) {
-	if err := m.check(); err != nil {
-		return nil, err
+// Normalise brings m into the form in which it takes effect: host names in lower
+// case, a time-out that is too short raised. It returns INVALID_ARGUMENT for the
+// first value that no site may have, and what takes effect otherwise than it was
+// given. It changes m's lists in place.
+func (m *MachineValidation) Normalise() ([]ConfigurationWarning, error) {
+	for _, check := range []func() error{m.checkDurations, m.checkTests, m.normaliseRegistries, m.checkPluginTypes, m.AttemptLogs.check, m.checkContainerArgs} {
+		if err := check(); err != nil {
+			return nil, err
+		}
 	}
-	warnings := []ConfigWarning{}
-	warn := func(field, message string) {
-		warnings = append(warnings, ConfigWarning{"machineValidation." + field, message})
+	var warnings []ConfigurationWarning
+	warn := func(field, format string, args ...any) {
+		warnings = append(warnings, ConfigurationWarning{"machineValidation." + field, fmt.Sprintf(format, args...)})
 	}
 	if time.Duration(m.StaleRunTimeout) < MinStaleRunTimeout {
-		warn("staleRunTimeout", "raised from "+m.StaleRunTimeout.String()+" to "+Duration(MinStaleRunTimeout).String()+
-			", so that healthy runs are not failed between heartbeats")
+		warn("staleRunTimeout", "%s was raised to %s, so that healthy runs do not fail between two heartbeats", m.StaleRunTimeout, Duration(MinStaleRunTimeout))
 		m.StaleRunTimeout = Duration(MinStaleRunTimeout)
 	}
-	for i, r := range m.ApprovedPluginRegistries {
-		m.ApprovedPluginRegistries[i] = strings.ToLower(r)
+	var none string
+	switch {
+	case len(m.AllowedPluginTypes) == 0:
+		none = "no type of plugin is allowed"
+	case len(m.ApprovedPluginRegistries) == 0:
+		none = "no registry is approved"
+	default:
+		return warnings, nil
 	}
-	if len(m.ApprovedPluginRegistries) > 0 && len(m.AllowedPluginTypes) == 0 {
-		warn("approvedPluginRegistries", "has no effect while allowedPluginTypes is empty: no plugin can be registered")
+	if len(m.ApprovedPluginRegistries) > 0 {
+		warn("approvedPluginRegistries", "the registries are ignored: %s", none)
 	}
-	if len(m.ApprovedPluginRegistries) == 0 && (m.AllowPrivilegedPlugins || m.AllowFullHostPlugins) {
-		warn("approvedPluginRegistries", "is empty: no plugin can be registered, whatever else is allowed")
+	if m.AllowPrivilegedPlugins {
+		warn("allowPrivilegedPlugins", "the permission is ignored: %s", none)
+	}
+	if m.AllowFullHostPlugins {
+		warn("allowFullHostPlugins", "the permission is ignored: %s", none)
 	}
 	return warnings, nil
 }
 
-// registryForm is a host name or address with an optional port, as an image names it.
-var registryForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$`)
-
-func (m *MachineValidation) check() error {
-	const block = "machineValidation."
-	if m.RunInterval <= 0 {
-		return Invalid(block+"runInterval", "DURATION_INVALID", "an interval is more than 0s")
-	}
-	if h := time.Duration(m.HeartbeatTimeout); h != 0 && h < minHeartbeatTimeout {
-		return Invalid(block+"heartbeatTimeout", "DURATION_INVALID", "a heartbeat time-out is 0s, for none, or at least %s", Duration(minHeartbeatTimeout))
-	}
-	if err := m.AttemptLogs.check(block + "attemptLogs."); err != nil {
-		return err
-	}
-	if err := checkTests(block+"tests", m.Tests); err != nil {
-		return err
-	}
-	err := checkList(block+"approvedPluginRegistries", m.ApprovedPluginRegistries, func(registry string) string {
-		if !registryForm.MatchString(strings.ToLower(registry)) {
-			return Quoted(registry) + " is not the host name of a registry, such as registry.example.com or localhost:5000"
-		}
-		return ""
-	})
-	if err != nil {
-		return err
-	}
-	err = checkList(block+"allowedPluginTypes", m.AllowedPluginTypes, func(kind string) string {
-		if kind != PluginTypeContainer {
-			return Quoted(kind) + " is no type of plugin; " + PluginTypeContainer + " is"
-		}
-		return ""
-	})
-	if err != nil {
-		return err
-	}
-	return checkArguments(block+"containerArgs", m.ContainerArgs)
-}
-
-func (l AttemptLogs) check(block string) error {
+func (m *MachineValidation) checkDurations() error {
 	switch {
-	case !l.Enabled:
-		return nil // its limits have no effect
-	case l.MaxChunkBytes < 1 || l.MaxChunkBytes > MaxLogChunkBytes:
-		return Invalid(block+"maxChunkBytes", "NUMBER_OUT_OF_RANGE", "a chunk has 1 to %d bytes", MaxLogChunkBytes)
-	case l.MaxAttemptBytes < 1 || l.MaxAttemptBytes > MaxLogAttemptBytes:
-		return Invalid(block+"maxAttemptBytes", "NUMBER_OUT_OF_RANGE", "the log of an attempt has 1 to %d bytes", MaxLogAttemptBytes)
-	case l.MaxChunkBytes > l.MaxAttemptBytes:
-		return Invalid(block+"maxChunkBytes", "LIMITS_CONTRADICT", "a chunk of %d bytes does not fit into a log of %d (maxAttemptBytes)", l.MaxChunkBytes, l.MaxAttemptBytes)
+	case m.RunInterval <= 0:
+		return Invalid("machineValidation.runInterval", "DURATION_INVALID", "the interval is more than 0s")
+	case m.StaleRunTimeout < 0:
+		return Invalid("machineValidation.staleRunTimeout", "DURATION_INVALID", "the time-out is at least 0s")
+	case m.HeartbeatTimeout != 0 && time.Duration(m.HeartbeatTimeout) < MinHeartbeatTimeout:
+		return Invalid("machineValidation.heartbeatTimeout", "DURATION_INVALID",
+			"the time-out is 0s, which is for ever, or at least %s, which is three heartbeats; %s was given", Duration(MinHeartbeatTimeout), m.HeartbeatTimeout)
+	case m.RunRetention < 0:
+		return Invalid("machineValidation.runRetention", "DURATION_INVALID", "the retention is at least 0s")
 	}
 	return nil
 }
 
-// checkTests: ids are compared without regard to case.
-func checkTests(field string, tests []TestSetting) error {
-	if len(tests) > maxConfigList {
-		return Invalid(field, "LIST_TOO_LONG", "at most %d tests can be set", maxConfigList)
+// checkTests lets each test be named once, whatever the case of its letters.
+func (m *MachineValidation) checkTests() error {
+	if len(m.Tests) > maxTestSettings {
+		return Invalid("machineValidation.tests", "LIST_TOO_LONG", "there are at most %d tests", maxTestSettings)
 	}
-	first := make(map[string]int, len(tests))
-	for i, test := range tests {
-		at := field + "." + strconv.Itoa(i) + ".id"
-		if err := CheckNamed(at, test.ID, maxConfigText); err != nil {
+	named := make(map[string]bool, len(m.Tests))
+	for i, test := range m.Tests {
+		field := fmt.Sprintf("machineValidation.tests.%d.id", i)
+		if err := CheckName(field, test.ID); err != nil {
 			return err
 		}
 		key := strings.ToLower(test.ID)
-		if j, ok := first[key]; ok {
-			if tests[j].Enable != test.Enable {
-				return Invalid(at, "SETTINGS_CONTRADICT", "test %s is enabled and disabled", Quoted(test.ID))
-			}
-			return Invalid(at, "DUPLICATE", "test %s is named twice", Quoted(test.ID))
+		enabled, again := named[key]
+		if again && enabled != test.Enable {
+			return Invalid(field, "TEST_CONTRADICTORY", "the test %s is both enabled and disabled", Quoted(test.ID))
 		}
-		first[key] = i
+		if again {
+			return Invalid(field, "DUPLICATE", "the test %s is named twice", Quoted(test.ID))
+		}
+		named[key] = test.Enable
 	}
 	return nil
 }
 
-// checkList checks a list of distinct words; fault says what is wrong with one.
-func checkList(field string, words []string, fault func(string) string) error {
-	if len(words) > maxConfigList {
-		return Invalid(field, "LIST_TOO_LONG", "at most %d entries are allowed", maxConfigList)
+// hostForm is a host name: labels of at most 63 characters, joined by dots.
+var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
+
+// isRegistry tells whether text is what stands before the first slash of an image's
+// name: a host in lower case, with a port or not.
+func isRegistry(text string) bool {
+	host, port := text, ""
+	if i := strings.LastIndexByte(text, ':'); i > strings.LastIndexByte(text, ']') {
+		host, port = text[:i], text[i+1:]
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
+			return false
+		}
 	}
-	seen := make(map[string]bool, len(words))
-	for i, word := range words {
-		at := field + "." + strconv.Itoa(i)
-		if len(word) > maxConfigText {
-			return Invalid(at, "TEXT_TOO_LONG", "an entry has at most %d bytes", maxConfigText)
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, closed := strings.CutSuffix(inner, "]")
+		address, err := netip.ParseAddr(inner)
+		return closed && err == nil && address.Is6() && address.Zone() == ""
+	}
+	return len(host) <= 253 && hostForm.MatchString(host)
+}
+
+func (m *MachineValidation) normaliseRegistries() error {
+	if len(m.ApprovedPluginRegistries) > maxRegistries {
+		return Invalid("machineValidation.approvedPluginRegistries", "LIST_TOO_LONG", "there are at most %d registries", maxRegistries)
+	}
+	seen := make(map[string]bool, len(m.ApprovedPluginRegistries))
+	for i, registry := range m.ApprovedPluginRegistries {
+		field := fmt.Sprintf("machineValidation.approvedPluginRegistries.%d", i)
+		host := strings.ToLower(registry)
+		if !isRegistry(host) {
+			return Invalid(field, "REGISTRY_INVALID",
+				"%s is not the host name of a registry such as registry.example.com or registry.example.com:5000, without scheme and path", Quoted(registry))
 		}
-		if text := fault(word); text != "" {
-			return Invalid(at, "VALUE_INVALID", "%s", text)
+		if seen[host] {
+			return Invalid(field, "DUPLICATE", "the registry %s is named twice", host)
 		}
-		if key := strings.ToLower(word); seen[key] {
-			return Invalid(at, "DUPLICATE", "%s is named twice", Quoted(word))
-		} else {
-			seen[key] = true
+		seen[host] = true
+		m.ApprovedPluginRegistries[i] = host
+	}
+	return nil
+}
+
+func (m *MachineValidation) checkPluginTypes() error {
+	for i, kind := range m.AllowedPluginTypes {
+		field := fmt.Sprintf("machineValidation.allowedPluginTypes.%d", i)
+		if kind != PluginTypeContainer {
+			return Invalid(field, "PLUGIN_TYPE_UNKNOWN", "%s is no type of plugin; the only one is %s", Quoted(kind), PluginTypeContainer)
+		}
+		if i > 0 {
+			return Invalid(field, "DUPLICATE", "the type %s is named twice", kind)
 		}
 	}
 	return nil
 }
 
-func checkArguments(field string, arguments []string) error {
-	if len(arguments) > maxConfigList {
-		return Invalid(field, "LIST_TOO_LONG", "at most %d arguments are allowed", maxConfigList)
+// check leaves the limits of logs that are not kept alone (the guide, Site
+// Configuration).
+func (l AttemptLogs) check() error {
+	const path = "machineValidation.attemptLogs."
+	if l.Retention < 0 {
+		return Invalid(path+"retention", "DURATION_INVALID", "the retention is at least 0s")
 	}
-	for i, a := range arguments {
-		if a == "" || len(a) > 4096 || strings.ContainsRune(a, 0) {
-			return Invalid(field+"."+strconv.Itoa(i), "TEXT_INVALID", "an argument has 1 to 4096 bytes, none of them NUL")
+	switch {
+	case !l.Enabled:
+		return nil
+	case l.MaxChunkBytes < 1 || l.MaxChunkBytes > MaxLogChunkBytes:
+		return Invalid(path+"maxChunkBytes", "NUMBER_OUT_OF_RANGE", "a chunk has 1 to %d bytes; %d was given", MaxLogChunkBytes, l.MaxChunkBytes)
+	case l.MaxAttemptBytes < 1 || l.MaxAttemptBytes > MaxLogAttemptBytes:
+		return Invalid(path+"maxAttemptBytes", "NUMBER_OUT_OF_RANGE", "the log of an attempt has 1 to %d bytes; %d was given", MaxLogAttemptBytes, l.MaxAttemptBytes)
+	case l.MaxChunkBytes > l.MaxAttemptBytes:
+		return Invalid(path+"maxChunkBytes", "NUMBER_OUT_OF_RANGE", "a chunk of %d bytes is larger than the log of an attempt, %d", l.MaxChunkBytes, l.MaxAttemptBytes)
+	}
+	return nil
+}
+
+func (m *MachineValidation) checkContainerArgs() error {
+	if len(m.ContainerArgs) > maxContainerArgs {
+		return Invalid("machineValidation.containerArgs", "LIST_TOO_LONG", "there are at most %d arguments", maxContainerArgs)
+	}
+	for i, arg := range m.ContainerArgs {
+		field := fmt.Sprintf("machineValidation.containerArgs.%d", i)
+		switch {
+		case arg == "":
+			return Invalid(field, "ARGUMENT_INVALID", "an argument is not empty")
+		case len(arg) > maxContainerArgBytes:
+			return Invalid(field, "ARGUMENT_INVALID", "an argument has at most %d bytes", maxContainerArgBytes)
+		case strings.ContainsRune(arg, 0) || !utf8.ValidString(arg):
+			return Invalid(field, "ARGUMENT_INVALID", "an argument is text without NUL")
 		}
 	}
 	return nil

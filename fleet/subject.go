@@ -18,8 +18,10 @@ const (
 
 // Values lists the subject types, for ent.
 func (SubjectType) Values() []string {
-	return []string{string(SubjectSite), string(SubjectSku), string(SubjectMachine), string(SubjectToken),
-		string(SubjectExpectedMachine), string(SubjectAllocation)}
+	return []string{
+		string(SubjectSite), string(SubjectSku), string(SubjectMachine), string(SubjectToken),
+		string(SubjectExpectedMachine), string(SubjectAllocation),
+	}
 }
 
 // MarshalGQL writes the GraphQL form.

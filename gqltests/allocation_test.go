@@ -236,8 +236,10 @@ func TestWhatAStateWantsOfTheHostIsClaimedAndFinishedByItsAgent(t *testing.T) {
 	m, second := l.arrives(t, readyMac, l.good), l.arrives(t, waitingMac, l.good)
 	agent := l.issueToken(t, variables{"name": "agent", "role": "AGENT", "machineId": m.ID})
 	require.Nil(t, l.claim(t, agent, m.ID))
-	l.must(t, `mutation($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }`, variables{"input": variables{"siteId": l.site,
-		"machineValidation": variables{"enabled": true, "cleanup": "AGENT", "rebootBeforeValidation": true}}}, nil)
+	l.must(t, `mutation($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }`, variables{"input": variables{
+		"siteId":            l.site,
+		"machineValidation": variables{"enabled": true, "cleanup": "AGENT", "rebootBeforeValidation": true},
+	}}, nil)
 	l.called(t, allocateMachine, variables{"machineId": m.ID, "allocationName": "a"})
 	require.Equal(t, "CLEANUP", l.called(t, releaseMachine, variables{"machineId": m.ID}).position())
 

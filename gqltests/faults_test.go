@@ -370,17 +370,17 @@ func configurationsRefused() []invalid {
 		{"a run interval of nothing", machine("runInterval", "0s"), "DURATION_INVALID", "machineValidation.runInterval"},
 		{"a heartbeat of an instant", machine("heartbeatTimeout", "89s"), "DURATION_INVALID", "machineValidation.heartbeatTimeout"},
 		{"a test twice", machine("tests", []any{test("a", true), test("A", true)}), "DUPLICATE", "machineValidation.tests.1.id"},
-		{"a test on and off", machine("tests", []any{test("a", true), test("a", false)}), "SETTINGS_CONTRADICT", "machineValidation.tests.1.id"},
+		{"a test on and off", machine("tests", []any{test("a", true), test("a", false)}), "TEST_CONTRADICTORY", "machineValidation.tests.1.id"},
 		{"a test without an id", machine("tests", []any{test("", true)}), "NAME_INVALID", "machineValidation.tests.0.id"},
-		{"a registry with a path", machine("approvedPluginRegistries", []any{"registry.example.com/team"}), "VALUE_INVALID", "machineValidation.approvedPluginRegistries.0"},
-		{"a registry with a scheme", machine("approvedPluginRegistries", []any{"https://registry.example.com"}), "VALUE_INVALID", "machineValidation.approvedPluginRegistries.0"},
+		{"a registry with a path", machine("approvedPluginRegistries", []any{"registry.example.com/team"}), "REGISTRY_INVALID", "machineValidation.approvedPluginRegistries.0"},
+		{"a registry with a scheme", machine("approvedPluginRegistries", []any{"https://registry.example.com"}), "REGISTRY_INVALID", "machineValidation.approvedPluginRegistries.0"},
 		{"a registry twice", machine("approvedPluginRegistries", []any{"a.example", "A.example"}), "DUPLICATE", "machineValidation.approvedPluginRegistries.1"},
-		{"a type of plugin that is none", machine("allowedPluginTypes", []any{"wasm"}), "VALUE_INVALID", "machineValidation.allowedPluginTypes.0"},
-		{"an argument of nothing", machine("containerArgs", []any{""}), "TEXT_INVALID", "machineValidation.containerArgs.0"},
+		{"a type of plugin that is none", machine("allowedPluginTypes", []any{"wasm"}), "PLUGIN_TYPE_UNKNOWN", "machineValidation.allowedPluginTypes.0"},
+		{"an argument of nothing", machine("containerArgs", []any{""}), "ARGUMENT_INVALID", "machineValidation.containerArgs.0"},
 		{"a chunk of nothing", logs(variables{"maxChunkBytes": 0}), "NUMBER_OUT_OF_RANGE", "machineValidation.attemptLogs.maxChunkBytes"},
 		{"a chunk too large", logs(variables{"maxChunkBytes": 16385}), "NUMBER_OUT_OF_RANGE", "machineValidation.attemptLogs.maxChunkBytes"},
 		{"a log too large", logs(variables{"maxAttemptBytes": 1 << 21}), "NUMBER_OUT_OF_RANGE", "machineValidation.attemptLogs.maxAttemptBytes"},
-		{"a chunk that fits no log", logs(variables{"maxChunkBytes": 100, "maxAttemptBytes": 99}), "LIMITS_CONTRADICT", "machineValidation.attemptLogs.maxChunkBytes"},
+		{"a chunk that fits no log", logs(variables{"maxChunkBytes": 100, "maxAttemptBytes": 99}), "NUMBER_OUT_OF_RANGE", "machineValidation.attemptLogs.maxChunkBytes"},
 	}
 }
 

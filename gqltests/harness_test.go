@@ -286,20 +286,19 @@ func normalise(data []byte) []byte {
 // counter counts SQL statements.
 type counter struct{ n atomic.Int64 }
 
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
-	if !ofJobs(ctx, query.SQL) {
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	if ofRequest(ctx) {
 		c.n.Add(1)
 	}
 	return ctx
 }
 
-// ofJobs tells whether a statement is of the job queue or of a job, whose kind is the
-// name of its caller: those come whenever they come.
-func ofJobs(ctx context.Context, query string) bool {
-	if caller, ok := access.From(ctx); ok {
-		return strings.HasPrefix(caller.Name, "system:") && strings.Contains(caller.Name, ".")
-	}
-	return strings.Contains(query, "river_") || strings.Contains(query, "pg_notify") || strings.HasPrefix(query, "LISTEN") || strings.HasPrefix(query, "UNLISTEN")
+// ofRequest tells whether a statement is of a request: it has a caller, and that is
+// no job, whose kind would be its name. The job queue's own have none, and come
+// whenever they come.
+func ofRequest(ctx context.Context) bool {
+	caller, ok := access.From(ctx)
+	return ok && !(strings.HasPrefix(caller.Name, "system:") && strings.Contains(caller.Name, "."))
 }
 
 func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

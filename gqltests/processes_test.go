@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -218,7 +219,7 @@ func (l *lab) arrive(ctx context.Context, processes []*process, n int, a arrival
 		}
 		return nil
 	}
-	return fmt.Errorf("no process answered")
+	return errors.New("no process answered")
 }
 
 // rest waits until every machine is where it belongs.

@@ -829,7 +829,7 @@ type UpdateSitePayload struct {
 	// The site after the edit.
 	Site *ent.Site `json:"site"`
 	// Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed.
-	Warnings []*fleet.ConfigWarning `json:"warnings"`
+	Warnings []*fleet.ConfigurationWarning `json:"warnings"`
 }
 
 // Input of updateSkuMetadata.

@@ -647,7 +647,7 @@ func (ec *executionContext) fieldContext_BomValidation_autoGenerateMissingSkuInt
 	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Duration")
 }
 
-func (ec *executionContext) _ConfigurationWarning_field(ctx context.Context, field graphql.CollectedField, obj *fleet.ConfigWarning) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConfigurationWarning_field(ctx context.Context, field graphql.CollectedField, obj *fleet.ConfigurationWarning) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -670,7 +670,7 @@ func (ec *executionContext) fieldContext_ConfigurationWarning_field(_ context.Co
 	return graphql.NewScalarFieldContext("ConfigurationWarning", field, false, false, "String")
 }
 
-func (ec *executionContext) _ConfigurationWarning_message(ctx context.Context, field graphql.CollectedField, obj *fleet.ConfigWarning) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConfigurationWarning_message(ctx context.Context, field graphql.CollectedField, obj *fleet.ConfigurationWarning) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2345,8 +2345,8 @@ func (ec *executionContext) _UpdateSitePayload_warnings(ctx context.Context, fie
 			return obj.Warnings, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*fleet.ConfigWarning) graphql.Marshaler {
-			return ec.marshalNConfigurationWarning2ᚕᚖfleetgraphᚋfleetᚐConfigWarningᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*fleet.ConfigurationWarning) graphql.Marshaler {
+			return ec.marshalNConfigurationWarning2ᚕᚖfleetgraphᚋfleetᚐConfigurationWarningᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2961,7 +2961,7 @@ func (ec *executionContext) _BomValidation(ctx context.Context, sel ast.Selectio
 
 var configurationWarningImplementors = []string{"ConfigurationWarning"}
 
-func (ec *executionContext) _ConfigurationWarning(ctx context.Context, sel ast.SelectionSet, obj *fleet.ConfigWarning) graphql.Marshaler {
+func (ec *executionContext) _ConfigurationWarning(ctx context.Context, sel ast.SelectionSet, obj *fleet.ConfigurationWarning) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, configurationWarningImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -3454,11 +3454,11 @@ func (ec *executionContext) marshalNCleanupMode2fleetgraphᚋfleetᚐCleanupMode
 	return v
 }
 
-func (ec *executionContext) marshalNConfigurationWarning2ᚕᚖfleetgraphᚋfleetᚐConfigWarningᚄ(ctx context.Context, sel ast.SelectionSet, v []*fleet.ConfigWarning) graphql.Marshaler {
+func (ec *executionContext) marshalNConfigurationWarning2ᚕᚖfleetgraphᚋfleetᚐConfigurationWarningᚄ(ctx context.Context, sel ast.SelectionSet, v []*fleet.ConfigurationWarning) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNConfigurationWarning2ᚖfleetgraphᚋfleetᚐConfigWarning(ctx, sel, v[i])
+		return ec.marshalNConfigurationWarning2ᚖfleetgraphᚋfleetᚐConfigurationWarning(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -3470,7 +3470,7 @@ func (ec *executionContext) marshalNConfigurationWarning2ᚕᚖfleetgraphᚋflee
 	return ret
 }
 
-func (ec *executionContext) marshalNConfigurationWarning2ᚖfleetgraphᚋfleetᚐConfigWarning(ctx context.Context, sel ast.SelectionSet, v *fleet.ConfigWarning) graphql.Marshaler {
+func (ec *executionContext) marshalNConfigurationWarning2ᚖfleetgraphᚋfleetᚐConfigurationWarning(ctx context.Context, sel ast.SelectionSet, v *fleet.ConfigurationWarning) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "ConfigurationWarning!")
 		return graphql.Null

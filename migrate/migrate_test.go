@@ -11,6 +11,7 @@ import (
 
 	"ariga.io/atlas/sql/migrate"
 	"ariga.io/atlas/sql/sqltool"
+	"github.com/riverqueue/river/rivermigrate"
 	"github.com/stretchr/testify/require"
 
 	"fleetgraph/internal/testdb"
@@ -93,6 +94,52 @@ func TestStatusBeforeAndAfter(t *testing.T) {
 	after, err := Status(t.Context(), db)
 	require.NoError(t, err)
 	require.Equal(t, State{Version: before.Latest, Latest: before.Latest}, after)
+}
+
+func TestApplyingAgainDoesNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.New(t))
+	applied, err := Apply(t.Context(), db)
+	require.NoError(t, err)
+	require.Zero(t, applied)
+}
+
+func TestStatusCountsTheMigrationsOfTheJobQueue(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Empty(t))
+	river, err := newRiver(db)
+	require.NoError(t, err)
+	provider, err := newProvider(db)
+	require.NoError(t, err)
+	all := len(river.AllVersions())
+	require.Positive(t, all)
+	pending := func() int {
+		state, err := Status(t.Context(), db)
+		require.NoError(t, err)
+		return state.Pending
+	}
+	require.Equal(t, all+len(provider.ListSources()), pending())
+
+	_, err = provider.Up(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, all, pending(), "a process may die between the two")
+
+	// The database of a binary with an older River.
+	_, err = river.Migrate(t.Context(), rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{TargetVersion: all - 1})
+	require.NoError(t, err)
+	require.Equal(t, 1, pending())
+	applied, err := Apply(t.Context(), db)
+	require.NoError(t, err)
+	require.Equal(t, 1, applied)
+	require.Zero(t, pending())
+
+	// The database of a binary with a newer one.
+	_, err = db.ExecContext(t.Context(), "INSERT INTO river_migration (line, version) VALUES ('main', 9999)")
+	require.NoError(t, err)
+	require.Zero(t, pending())
+	applied, err = Apply(t.Context(), db)
+	require.NoError(t, err)
+	require.Zero(t, applied)
 }
 
 func TestApplyGivesUpWithItsContext(t *testing.T) {

@@ -122,7 +122,7 @@ func newMachineDetail(m client.MachineSheet) machineDetail {
 		d.Allocation = &member.Allocation.Name
 	}
 	for _, w := range m.Work {
-		d.Work = append(d.Work, workView{*w.GetTypename(), w.GetRequestedAt(), w.GetClaimedAt()})
+		d.Work = append(d.Work, workView{*w.Typename, w.RequestedAt, w.ClaimedAt})
 	}
 	if e := m.ExpectedMachine; e != nil {
 		d.ExpectedSku = e.SkuName

@@ -152,8 +152,10 @@ func defaultConfig() siteConfig {
 
 func bomFile(b fleet.BomValidation) bomBlock {
 	return bomBlock{
-		b.Enabled, b.IgnoreUnassignedMachines, b.AllowAllocationOnValidationFailure, durationText{b.FindMatchInterval},
-		b.AutoGenerateMissingSku, durationText{b.AutoGenerateMissingSkuInterval},
+		b.Enabled, b.IgnoreUnassignedMachines, b.AllowAllocationOnValidationFailure,
+		durationText{b.FindMatchInterval},
+		b.AutoGenerateMissingSku,
+		durationText{b.AutoGenerateMissingSkuInterval},
 	}
 }
 
@@ -205,7 +207,27 @@ func textKeys() map[string]func(string) error {
 	}
 }
 
+// capital finds a key that is not in lower case, which the decoder would take for one
+// that is.
+func capital(prefix string, table map[string]any) string {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		key := strings.TrimPrefix(prefix+"."+name, ".")
+		if name != strings.ToLower(name) {
+			return key
+		}
+		if inner, ok := table[name].(map[string]any); ok {
+			if found := capital(key, inner); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
 func checkTexts(tables map[string]any) error {
+	if key := capital("", tables); key != "" {
+		return fmt.Errorf("unknown key %s: keys are in lower case", key)
+	}
 	keys := textKeys()
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		var value any = tables

@@ -25,8 +25,9 @@ func TestWhatIsWrongWithAConfigurationFileIsToldByKeyAndLine(t *testing.T) {
 		"[machine_validation_config]\ntests = [{ id = \"a\", enabled = true }]": "line 2: unknown key machine_validation_config.enabled",
 		"[bom_validation]\nenabled = true,\nignore_unassigned_machines = false": "line 2", // the guide's own sample has such a comma
 		"[bom_validation]\nenabled = true\nenabled = false":                     "line 3",
-		"bom_validation = 1": "line 1",
-		"[bom_validation]\nenabled = true\n[bom_validation]": "line 3",
+		"[bom_validation]\nEnabled = true":                                      "unknown key bom_validation.Enabled",
+		"bom_validation = 1":                                                    "line 1",
+		"[bom_validation]\nenabled = true\n[bom_validation]":                    "line 3",
 	} {
 		_, _, err := parseConfig([]byte(file))
 		require.ErrorContains(t, err, want, file)
@@ -108,7 +109,7 @@ changed bom_validation.enabled: false -> true
 changed machine_validation_config.approved_plugin_registries: [] -> ["registry.example.com"]
 changed machine_validation_config.stale_run_timeout: "1d" -> "1m30s"
 `
-	const warning = "warning: machine_validation_config.stale_run_timeout: raised from 10s to 1m30s, so that healthy runs are not failed between heartbeats\n"
+	const warning = "warning: machine_validation_config.stale_run_timeout: 10s was raised to 1m30s, so that healthy runs do not fail between two heartbeats\n"
 	dry := s.run(t, "site", "config", "apply", "--dry-run", "-f", file)
 	require.Equal(t, strings.ReplaceAll(changes, "changed", "would change"), dry.stdout)
 	require.Equal(t, warning, dry.stderr)
@@ -124,9 +125,9 @@ changed machine_validation_config.stale_run_timeout: "1d" -> "1m30s"
 	golden(t, "site_config_changed.toml", s.must(t, "site", "config", "show", "pdx1"))
 
 	for file, want := range map[string]string{
-		"[bom_validation]\nfind_match_interval = \"0s\"\n":                                                         "error: bom_validation.find_match_interval: an interval is at least 1s, not 0s (INVALID_ARGUMENT DURATION_INVALID field=bom_validation.find_match_interval)\n",
-		"[machine_validation_config.attempt_logs]\nmax_chunk_bytes = 100\nmax_attempt_bytes = 99\n":                "error: machine_validation_config.attempt_logs.max_chunk_bytes: a chunk of 100 bytes does not fit into a log of 99 (maxAttemptBytes) (INVALID_ARGUMENT LIMITS_CONTRADICT field=machine_validation_config.attempt_logs.max_chunk_bytes)\n",
-		"[machine_validation_config]\ntests = [ { id = \"A\", enable = true }, { id = \"a\", enable = false } ]\n": "error: machine_validation_config.tests.1.id: test \"a\" is enabled and disabled (INVALID_ARGUMENT SETTINGS_CONTRADICT field=machine_validation_config.tests.1.id)\n",
+		"[bom_validation]\nfind_match_interval = \"0s\"\n":                                                         "error: bom_validation.find_match_interval: the interval is at least 1s; 0s was given (INVALID_ARGUMENT DURATION_INVALID field=bom_validation.find_match_interval)\n",
+		"[machine_validation_config.attempt_logs]\nmax_chunk_bytes = 100\nmax_attempt_bytes = 99\n":                "error: machine_validation_config.attempt_logs.max_chunk_bytes: a chunk of 100 bytes is larger than the log of an attempt, 99 (INVALID_ARGUMENT NUMBER_OUT_OF_RANGE field=machine_validation_config.attempt_logs.max_chunk_bytes)\n",
+		"[machine_validation_config]\ntests = [ { id = \"A\", enable = true }, { id = \"a\", enable = false } ]\n": "error: machine_validation_config.tests.1.id: the test \"a\" is both enabled and disabled (INVALID_ARGUMENT TEST_CONTRADICTORY field=machine_validation_config.tests.1.id)\n",
 	} {
 		for _, flags := range [][]string{{}, {"--dry-run"}} {
 			got := s.run(t, append([]string{"site", "config", "apply", "-f", s.write(t, "bad.toml", file)}, flags...)...)

@@ -212,7 +212,7 @@ func TestServeStartsStopsAndStartsAgain(t *testing.T) {
 
 	second := serve(t, nil, args...)
 	require.Empty(t, second.token())
-	require.Contains(t, second.stdout.String(), tokenFile)
+	require.Eventually(t, func() bool { return strings.Contains(second.stdout.String(), tokenFile) }, time.Minute, 10*time.Millisecond)
 	require.JSONEq(t, `{"data":{"site":{"name":"hall-1"}}}`, second.query(t, token, `{site(name:"hall-1"){name}}`))
 	postgres = postmaster(t, dir)
 	require.NoError(t, second.cmd.Process.Kill())

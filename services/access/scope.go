@@ -6,15 +6,12 @@ import (
 	"entgo.io/ent/dialect/sql"
 
 	"fleetgraph/ent"
-	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/intercept"
 	"fleetgraph/ent/machine"
-	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
-	"fleetgraph/ent/workitem"
 	"fleetgraph/fleet"
 )
 
@@ -79,14 +76,8 @@ func agentRule(c *Caller, entity string) func(*sql.Selector) {
 		return in(sku.FieldSiteID, c.SiteIDs)
 	case ent.TypeMachine:
 		return func(s *sql.Selector) { s.Where(ownMachine(s.C, c)) }
-	case ent.TypeHealthAlert:
-		return ofOwnMachine(c, healthalert.FieldMachineID)
-	case ent.TypeTransition:
-		return ofOwnMachine(c, transition.FieldMachineID)
-	case ent.TypeWorkItem:
-		return ofOwnMachine(c, workitem.FieldMachineID)
-	case ent.TypeMachineClaim:
-		return ofOwnMachine(c, machineclaim.FieldMachineID)
+	case ent.TypeHealthAlert, ent.TypeTransition, ent.TypeWorkItem, ent.TypeMachineClaim:
+		return ofOwnMachine(c)
 	default:
 		return nothing
 	}
@@ -116,10 +107,11 @@ func ownMachine(column func(string) string, c *Caller) *sql.Predicate {
 	)
 }
 
-func ofOwnMachine(c *Caller, column string) func(*sql.Selector) {
+// ofOwnMachine shows what hangs on the agent's machine, by the column machine_id.
+func ofOwnMachine(c *Caller) func(*sql.Selector) {
 	return func(s *sql.Selector) {
 		t := sql.Table(machine.Table)
-		s.Where(sql.In(s.C(column), sql.Select(t.C(machine.FieldID)).From(t).Where(ownMachine(t.C, c))))
+		s.Where(sql.In(s.C("machine_id"), sql.Select(t.C(machine.FieldID)).From(t).Where(ownMachine(t.C, c))))
 	}
 }
 

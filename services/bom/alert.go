@@ -2,6 +2,7 @@ package bom
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,8 +28,10 @@ func (st *step) alerts(ctx context.Context, event fleet.MachineEvent, text strin
 			return err
 		}
 	}
-	switch event {
-	case fleet.EventVerifyRequested, fleet.EventInventoryUpdated, fleet.EventVerificationStarted, fleet.EventInventoryChanged:
+	before := []fleet.MachineEvent{
+		fleet.EventVerifyRequested, fleet.EventInventoryUpdated, fleet.EventVerificationStarted, fleet.EventInventoryChanged,
+	}
+	if slices.Contains(before, event) { // the next verdict
 		return nil
 	}
 	_, err := setAlert(ctx, st.tx, st.m, alertSku, text, st.now)

@@ -261,6 +261,7 @@ func (st *step) perform(ctx context.Context, d decision) error {
 			set = append(set, withoutSku(m))
 		}
 		m.RunContext = nil
+	default: // says all by itself
 	}
 	if d.to.State == fleet.StateReady {
 		m.RunContext = nil

@@ -106,7 +106,7 @@ type configured struct {
 
 // configure is the blocks after the edit, checked and in the form in which they take
 // effect.
-func (in Update) configure(present configured) (configured, []fleet.ConfigWarning, error) {
+func (in Update) configure(present configured) (configured, []fleet.ConfigurationWarning, error) {
 	after := present
 	switch {
 	case in.Bom.Value != nil:
@@ -124,7 +124,7 @@ func (in Update) configure(present configured) (configured, []fleet.ConfigWarnin
 		return present, nil, err
 	}
 	if !in.Validation.Set {
-		return after, []fleet.ConfigWarning{}, nil
+		return after, []fleet.ConfigurationWarning{}, nil
 	}
 	warnings, err := after.Validation.Normalise()
 	return after, warnings, err

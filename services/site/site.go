@@ -90,7 +90,7 @@ type Update struct {
 // Update edits a site and returns what of the configuration takes effect otherwise
 // than it was given. An edit that changes nothing leaves the revision and the history
 // alone; one that concerns the site's machines has all of them looked at again.
-func (s *Service) Update(ctx context.Context, in Update) ([]fleet.ConfigWarning, error) {
+func (s *Service) Update(ctx context.Context, in Update) ([]fleet.ConfigurationWarning, error) {
 	c, err := access.Require(ctx, fleet.RoleAdmin)
 	if err != nil {
 		return nil, err
@@ -168,8 +168,8 @@ func (s *Service) update(ctx context.Context, tx *ent.Client, actor string, row 
 	})
 }
 
-func decodeWarnings(text string) ([]fleet.ConfigWarning, error) {
-	var warnings []fleet.ConfigWarning
+func decodeWarnings(text string) ([]fleet.ConfigurationWarning, error) {
+	var warnings []fleet.ConfigurationWarning
 	if err := json.Unmarshal([]byte(text), &warnings); err != nil {
 		return nil, fmt.Errorf("warnings of updateSite: %w", err)
 	}

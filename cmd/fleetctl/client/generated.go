@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fleetgraph/fleet"
-	"fmt"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -2642,7 +2641,7 @@ type MachineSheet struct {
 	// What keeps the machine from being allocated; empty when it is allocatable.
 	AllocationBlockers []MachineSheetAllocationBlockersAllocationBlocker `json:"allocationBlockers"`
 	// What the machine's state wants of its host now.
-	Work []MachineSheetWork `json:"-"`
+	Work []MachineSheetWork `json:"work"`
 	// What holds the machine for itself; null where nothing does.
 	Claim *MachineSheetClaimMachineClaim `json:"claim"`
 	// Allocations that the machine is or was in.
@@ -2756,7 +2755,6 @@ func (v *MachineSheet) UnmarshalJSON(b []byte) error {
 
 	var firstPass struct {
 		*MachineSheet
-		Work []json.RawMessage `json:"work"`
 		graphql.NoUnmarshalJSON
 	}
 	firstPass.MachineSheet = v
@@ -2770,25 +2768,6 @@ func (v *MachineSheet) UnmarshalJSON(b []byte) error {
 		b, &v.MachineFields)
 	if err != nil {
 		return err
-	}
-
-	{
-		dst := &v.Work
-		src := firstPass.Work
-		*dst = make(
-			[]MachineSheetWork,
-			len(src))
-		for i, src := range src {
-			dst := &(*dst)[i]
-			if len(src) != 0 && string(src) != "null" {
-				err = __unmarshalMachineSheetWork(
-					src, dst)
-				if err != nil {
-					return fmt.Errorf(
-						"unable to unmarshal MachineSheet.Work: %w", err)
-				}
-			}
-		}
 	}
 	return nil
 }
@@ -2814,7 +2793,7 @@ type __premarshalMachineSheet struct {
 
 	AllocationBlockers []MachineSheetAllocationBlockersAllocationBlocker `json:"allocationBlockers"`
 
-	Work []json.RawMessage `json:"work"`
+	Work []MachineSheetWork `json:"work"`
 
 	Claim *MachineSheetClaimMachineClaim `json:"claim"`
 
@@ -2874,24 +2853,7 @@ func (v *MachineSheet) __premarshalJSON() (*__premarshalMachineSheet, error) {
 	retval.VerifyRequestedAt = v.VerifyRequestedAt
 	retval.Allocatable = v.Allocatable
 	retval.AllocationBlockers = v.AllocationBlockers
-	{
-
-		dst := &retval.Work
-		src := v.Work
-		*dst = make(
-			[]json.RawMessage,
-			len(src))
-		for i, src := range src {
-			dst := &(*dst)[i]
-			var err error
-			*dst, err = __marshalMachineSheetWork(
-				&src)
-			if err != nil {
-				return nil, fmt.Errorf(
-					"unable to marshal MachineSheet.Work: %w", err)
-			}
-		}
-	}
+	retval.Work = v.Work
 	retval.Claim = v.Claim
 	retval.Memberships = v.Memberships
 	retval.ExpectedMachine = v.ExpectedMachine
@@ -3087,108 +3049,11 @@ func (v *MachineSheetSku) GetDeviceType() *string { return v.DeviceType }
 // GetSchemaVersion returns MachineSheetSku.SchemaVersion, and is useful for accessing the field via an interface.
 func (v *MachineSheetSku) GetSchemaVersion() int { return v.SchemaVersion }
 
-// MachineSheetWork includes the requested fields of the GraphQL interface Work.
-//
-// MachineSheetWork is implemented by the following types:
-// MachineSheetWorkCleanup
-// MachineSheetWorkReboot
-// MachineSheetWorkRefreshInventory
+// MachineSheetWork includes the requested fields of the GraphQL type Work.
 // The GraphQL type's documentation follows.
 //
 // Something that a machine's state wants of its host. Expect new types.
-type MachineSheetWork interface {
-	implementsGraphQLInterfaceMachineSheetWork()
-	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
-	GetTypename() *string
-	// GetRequestedAt returns the interface-field "requestedAt" from its implementation.
-	// The GraphQL interface field's documentation follows.
-	//
-	// Since when it is wanted.
-	GetRequestedAt() time.Time
-	// GetClaimedAt returns the interface-field "claimedAt" from its implementation.
-	// The GraphQL interface field's documentation follows.
-	//
-	// When the agent took it; null before.
-	GetClaimedAt() *time.Time
-}
-
-func (v *MachineSheetWorkCleanup) implementsGraphQLInterfaceMachineSheetWork()          {}
-func (v *MachineSheetWorkReboot) implementsGraphQLInterfaceMachineSheetWork()           {}
-func (v *MachineSheetWorkRefreshInventory) implementsGraphQLInterfaceMachineSheetWork() {}
-
-func __unmarshalMachineSheetWork(b []byte, v *MachineSheetWork) error {
-	if string(b) == "null" {
-		return nil
-	}
-
-	var tn struct {
-		TypeName string `json:"__typename"`
-	}
-	err := json.Unmarshal(b, &tn)
-	if err != nil {
-		return err
-	}
-
-	switch tn.TypeName {
-	case "Cleanup":
-		*v = new(MachineSheetWorkCleanup)
-		return json.Unmarshal(b, *v)
-	case "Reboot":
-		*v = new(MachineSheetWorkReboot)
-		return json.Unmarshal(b, *v)
-	case "RefreshInventory":
-		*v = new(MachineSheetWorkRefreshInventory)
-		return json.Unmarshal(b, *v)
-	case "":
-		return fmt.Errorf(
-			"response was missing Work.__typename")
-	default:
-		return fmt.Errorf(
-			`unexpected concrete type for MachineSheetWork: "%v"`, tn.TypeName)
-	}
-}
-
-func __marshalMachineSheetWork(v *MachineSheetWork) ([]byte, error) {
-
-	var typename string
-	switch v := (*v).(type) {
-	case *MachineSheetWorkCleanup:
-		typename = "Cleanup"
-
-		result := struct {
-			TypeName string `json:"__typename"`
-			*MachineSheetWorkCleanup
-		}{typename, v}
-		return json.Marshal(result)
-	case *MachineSheetWorkReboot:
-		typename = "Reboot"
-
-		result := struct {
-			TypeName string `json:"__typename"`
-			*MachineSheetWorkReboot
-		}{typename, v}
-		return json.Marshal(result)
-	case *MachineSheetWorkRefreshInventory:
-		typename = "RefreshInventory"
-
-		result := struct {
-			TypeName string `json:"__typename"`
-			*MachineSheetWorkRefreshInventory
-		}{typename, v}
-		return json.Marshal(result)
-	case nil:
-		return []byte("null"), nil
-	default:
-		return nil, fmt.Errorf(
-			`unexpected concrete type for MachineSheetWork: "%T"`, v)
-	}
-}
-
-// MachineSheetWorkCleanup includes the requested fields of the GraphQL type Cleanup.
-// The GraphQL type's documentation follows.
-//
-// What a tenant left is to be removed from the host.
-type MachineSheetWorkCleanup struct {
+type MachineSheetWork struct {
 	Typename *string `json:"__typename"`
 	// Since when it is wanted.
 	RequestedAt time.Time `json:"requestedAt"`
@@ -3196,56 +3061,14 @@ type MachineSheetWorkCleanup struct {
 	ClaimedAt *time.Time `json:"claimedAt"`
 }
 
-// GetTypename returns MachineSheetWorkCleanup.Typename, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkCleanup) GetTypename() *string { return v.Typename }
+// GetTypename returns MachineSheetWork.Typename, and is useful for accessing the field via an interface.
+func (v *MachineSheetWork) GetTypename() *string { return v.Typename }
 
-// GetRequestedAt returns MachineSheetWorkCleanup.RequestedAt, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkCleanup) GetRequestedAt() time.Time { return v.RequestedAt }
+// GetRequestedAt returns MachineSheetWork.RequestedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWork) GetRequestedAt() time.Time { return v.RequestedAt }
 
-// GetClaimedAt returns MachineSheetWorkCleanup.ClaimedAt, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkCleanup) GetClaimedAt() *time.Time { return v.ClaimedAt }
-
-// MachineSheetWorkReboot includes the requested fields of the GraphQL type Reboot.
-// The GraphQL type's documentation follows.
-//
-// The host is to restart.
-type MachineSheetWorkReboot struct {
-	Typename *string `json:"__typename"`
-	// Since when it is wanted.
-	RequestedAt time.Time `json:"requestedAt"`
-	// When the agent took it; null before.
-	ClaimedAt *time.Time `json:"claimedAt"`
-}
-
-// GetTypename returns MachineSheetWorkReboot.Typename, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkReboot) GetTypename() *string { return v.Typename }
-
-// GetRequestedAt returns MachineSheetWorkReboot.RequestedAt, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkReboot) GetRequestedAt() time.Time { return v.RequestedAt }
-
-// GetClaimedAt returns MachineSheetWorkReboot.ClaimedAt, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkReboot) GetClaimedAt() *time.Time { return v.ClaimedAt }
-
-// MachineSheetWorkRefreshInventory includes the requested fields of the GraphQL type RefreshInventory.
-// The GraphQL type's documentation follows.
-//
-// The host is to discover its hardware and report it.
-type MachineSheetWorkRefreshInventory struct {
-	Typename *string `json:"__typename"`
-	// Since when it is wanted.
-	RequestedAt time.Time `json:"requestedAt"`
-	// When the agent took it; null before.
-	ClaimedAt *time.Time `json:"claimedAt"`
-}
-
-// GetTypename returns MachineSheetWorkRefreshInventory.Typename, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkRefreshInventory) GetTypename() *string { return v.Typename }
-
-// GetRequestedAt returns MachineSheetWorkRefreshInventory.RequestedAt, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkRefreshInventory) GetRequestedAt() time.Time { return v.RequestedAt }
-
-// GetClaimedAt returns MachineSheetWorkRefreshInventory.ClaimedAt, and is useful for accessing the field via an interface.
-func (v *MachineSheetWorkRefreshInventory) GetClaimedAt() *time.Time { return v.ClaimedAt }
+// GetClaimedAt returns MachineSheetWork.ClaimedAt, and is useful for accessing the field via an interface.
+func (v *MachineSheetWork) GetClaimedAt() *time.Time { return v.ClaimedAt }
 
 // MachineTransition includes the requested fields of the GraphQL type Transition.
 // The GraphQL type's documentation follows.
