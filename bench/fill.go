@@ -31,7 +31,7 @@ func fill(ctx context.Context, pool *pgxpool.Pool, machines int) error {
 	skuIDs := make([]string, sites*skusPerSite)
 	for s := range siteIDs {
 		siteIDs[s] = fleet.NewID(fleet.PrefixSite)
-		siteRows = append(siteRows, []any{siteIDs[s], now, fmt.Sprintf("dc%d", s), "", 1, now})
+		siteRows = append(siteRows, []any{siteIDs[s], now, fmt.Sprintf("dc%d", s), "", 1, now, fleet.DefaultBomValidation(), fleet.DefaultMachineValidation()})
 	}
 	for k := range skuIDs {
 		components, err := sku.Generate(hardware(k), nil, fleet.CurrentSchemaVersion)
@@ -74,7 +74,7 @@ func fill(ctx context.Context, pool *pgxpool.Pool, machines int) error {
 		columns []string
 		rows    [][]any
 	}{
-		{"sites", []string{"id", "created_at", "name", "description", "revision", "updated_at"}, siteRows},
+		{"sites", []string{"id", "created_at", "name", "description", "revision", "updated_at", "bom_validation", "machine_validation"}, siteRows},
 		{"skus", []string{"id", "created_at", "site_id", "name", "description", "schema_version", "components", "match_key", "revision", "updated_at"}, skuRows},
 		{"machines", []string{
 			"id", "created_at", "site_id", "name", "bmc_mac_address", "kind", "platform", "serial_number", "vendor", "model", "state", "sub_state",

@@ -230,6 +230,19 @@ func TestAnExpectedSkuThatIsMissing(t *testing.T) {
 		require.Equal(t, "SKU_VERIFICATION_FAILED", l.arrives(t, "02:00:00:00:00:03", l.other).position())
 	})
 
+	t.Run("is generated from the report of an agent", func(t *testing.T) {
+		t.Parallel()
+		l := newLab(t, variables{"autoGenerateMissingSku": true})
+		l.expect(t, readyMac, "no-sku")
+		agent := l.issueToken(t, variables{"name": "agent", "role": "AGENT", "siteId": l.site, "bmcMacAddress": readyMac})
+		var out struct{ ReportInventory struct{ Machine machine } }
+		l.mustAs(t, agent, reportInventory, variables{"input": variables{"siteId": l.site, "bmcMacAddress": readyMac, "inventory": l.good}}, &out)
+		require.Equal(t, []string{"READY", "no-sku"}, []string{out.ReportInventory.Machine.position(), out.ReportInventory.Machine.SkuName})
+		var sku struct{ Sku struct{ ID string } }
+		l.must(t, `{ sku(site: "dc1", name: "no-sku") { id } }`, nil, &sku)
+		require.Equal(t, "system:bom", l.history(t, sku.Sku.ID)[0].Actor)
+	})
+
 	t.Run("is generated once the site says so", func(t *testing.T) {
 		t.Parallel()
 		l, m := missing(t, nil)
@@ -600,4 +613,47 @@ func TestAnOverdueInventoryIsToldAndAnyInventoryEndsIt(t *testing.T) {
 	require.Equal(t, "INVENTORY_OVERDUE", last(l.history(t, m.ID)).Cause)
 	require.Equal(t, "READY", l.arrives(t, readyMac, l.good).position())
 	require.Empty(t, l.alerts(t, m.ID))
+}
+
+// The original never matched a machine with a TPM to a SKU of a version before 4
+// (row 27): each SKU is compared at its own version.
+func TestAMachineWithATpmMatchesASkuOfAVersionWithout(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	drives := map[string]int{}
+	groups, ok := l.components["storage"].([]any)
+	require.True(t, ok)
+	for _, g := range groups {
+		g, ok := g.(map[string]any)
+		require.True(t, ok)
+		model, ok := g["model"].(string)
+		require.True(t, ok)
+		drives[model]++
+	}
+	storage := []any{}
+	for model, count := range drives {
+		storage = append(storage, variables{"model": model, "count": count})
+	}
+	require.NotNil(t, l.components["tpm"])
+	old := lacking(merged(l.components, variables{"storage": storage}), "tpm")
+	l.must(t, createSkus, variables{"input": variables{
+		"siteId": l.site, "acceptOlderVersions": true, "skus": []any{variables{"name": "old", "schemaVersion": 3, "components": old}},
+	}}, nil)
+	m := l.arrives(t, readyMac, l.good)
+	require.Equal(t, []string{"READY", "old"}, []string{m.position(), m.SkuName})
+	require.Equal(t, "READY", l.arrives(t, waitingMac, edited(t, l.good, func(document map[string]any) { delete(document, "tpm_description") })).position())
+}
+
+// A machine that waited for an assignment may be waiting for the inventory that
+// confirms a match by the time somebody assigns a SKU: that is no race to lose.
+func TestAnAssignmentIsNotLostToAMatchThatIsPending(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	m := l.arrives(t, readyMac, l.good)
+	id := l.newSku(t, l.site, "n", l.components)
+	require.Equal(t, "UPDATING_INVENTORY", l.status(t, m.ID).position())
+	require.Equal(t, "n", l.called(t, assignSku, variables{"machineId": m.ID, "skuId": id}).SkuName)
+	l.refusedFor(t, assignSku, variables{"machineId": m.ID, "skuId": id}, "FAILED_PRECONDITION", "SKU_ALREADY_ASSIGNED")
+	require.Equal(t, "READY", l.arrives(t, readyMac, l.good).position())
+	require.Equal(t, "SKU_VERIFIED", l.history(t, m.ID)[len(l.history(t, m.ID))-2].Cause)
 }

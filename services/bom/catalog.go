@@ -81,9 +81,11 @@ func (s *Service) checkReplace(in *Replace) error {
 }
 
 // requestVerification asks for a verification of every machine of a SKU, which
-// cannot be allocated until it has happened.
+// cannot be allocated until it has happened. They are due as well, in case the process
+// that does the job is killed.
 func (s *Service) requestVerification(ctx context.Context, tx *ent.Client, skuID string) error {
-	err := tx.Machine.Update().Where(machine.SkuID(skuID)).SetVerifyRequestedAt(s.now()).Exec(ctx)
+	now := s.now()
+	err := tx.Machine.Update().Where(machine.SkuID(skuID)).SetVerifyRequestedAt(now).SetAttendAt(now).Exec(ctx)
 	if err != nil {
 		return err
 	}
