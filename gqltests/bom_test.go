@@ -415,7 +415,7 @@ func TestAReplacementIsFollowedByAVerification(t *testing.T) { // 6.2
 
 	// From that moment on it cannot be allocated, whatever the jobs have done yet.
 	fault := l.refusedFor(t, allocateMachine, variables{"machineId": m.ID, "allocationName": "a"}, "FAILED_PRECONDITION", "MACHINE_NOT_ALLOCATABLE")
-	require.Len(t, fault.Extensions.Details["blockers"], 1)
+	require.NotEmpty(t, fault.Extensions.Details["blockers"])
 	l.becomes(t, m.ID, "UPDATING_INVENTORY")
 	l.becomes(t, free.ID, "UPDATING_INVENTORY") // since it matches now
 	require.Equal(t, "SKU_VERIFICATION_FAILED", l.arrives(t, readyMac, l.good).position())
