@@ -298,7 +298,7 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 // whenever they come.
 func ofRequest(ctx context.Context) bool {
 	caller, ok := access.From(ctx)
-	return ok && !(strings.HasPrefix(caller.Name, "system:") && strings.Contains(caller.Name, "."))
+	return ok && (!strings.HasPrefix(caller.Name, "system:") || !strings.Contains(caller.Name, "."))
 }
 
 func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

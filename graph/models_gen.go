@@ -828,8 +828,9 @@ type UpdateSiteInput struct {
 type UpdateSitePayload struct {
 	// The site after the edit.
 	Site *ent.Site `json:"site"`
-	// Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed.
-	Warnings []*fleet.ConfigurationWarning `json:"warnings"`
+	// Values of the configuration that take effect otherwise than they were given, each as the path of its field in the
+	// input, a colon, and what a person should read; such as a time-out that was raised to the least allowed.
+	Warnings []string `json:"warnings"`
 }
 
 // Input of updateSkuMetadata.

@@ -139,11 +139,6 @@ type ComplexityRoot struct {
 		Machine func(childComplexity int) int
 	}
 
-	ConfigurationWarning struct {
-		Field   func(childComplexity int) int
-		Message func(childComplexity int) int
-	}
-
 	CpuComponent struct {
 		Count       func(childComplexity int) int
 		Model       func(childComplexity int) int
@@ -1184,19 +1179,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ClearHealthAlertPayload.Machine(childComplexity), true
-
-	case "ConfigurationWarning.field":
-		if e.ComplexityRoot.ConfigurationWarning.Field == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ConfigurationWarning.Field(childComplexity), true
-	case "ConfigurationWarning.message":
-		if e.ComplexityRoot.ConfigurationWarning.Message == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ConfigurationWarning.Message(childComplexity), true
 
 	case "CpuComponent.count":
 		if e.ComplexityRoot.CpuComponent.Count == nil {
@@ -11844,16 +11826,11 @@ input UpdateSiteInput {
 type UpdateSitePayload {
   "The site after the edit."
   site: Site!
-  "Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed."
-  warnings: [ConfigurationWarning!]!
-}
-
-"A value of a site's configuration that takes effect otherwise than it was given."
-type ConfigurationWarning {
-  "Path of the field in the input, such as machineValidation.staleRunTimeout."
-  field: String!
-  "What a person should read."
-  message: String!
+  """
+  Values of the configuration that take effect otherwise than they were given, each as the path of its field in the
+  input, a colon, and what a person should read; such as a time-out that was raised to the least allowed.
+  """
+  warnings: [String!]!
 }
 
 "How a site's machines are held against SKUs: the block bom_validation of a site's configuration file."
@@ -12902,16 +12879,6 @@ func (ec *executionContext) childFields_ClearHealthAlertPayload(ctx context.Cont
 		return ec.fieldContext_ClearHealthAlertPayload_machine(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ClearHealthAlertPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_ConfigurationWarning(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "field":
-		return ec.fieldContext_ConfigurationWarning_field(ctx, field)
-	case "message":
-		return ec.fieldContext_ConfigurationWarning_message(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type ConfigurationWarning", field.Name)
 }
 
 func (ec *executionContext) childFields_CpuComponent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -647,52 +647,6 @@ func (ec *executionContext) fieldContext_BomValidation_autoGenerateMissingSkuInt
 	return graphql.NewScalarFieldContext("BomValidation", field, false, false, "Duration")
 }
 
-func (ec *executionContext) _ConfigurationWarning_field(ctx context.Context, field graphql.CollectedField, obj *fleet.ConfigurationWarning) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ConfigurationWarning_field(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Field, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ConfigurationWarning_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ConfigurationWarning", field, false, false, "String")
-}
-
-func (ec *executionContext) _ConfigurationWarning_message(ctx context.Context, field graphql.CollectedField, obj *fleet.ConfigurationWarning) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ConfigurationWarning_message(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Message, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ConfigurationWarning_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ConfigurationWarning", field, false, false, "String")
-}
-
 func (ec *executionContext) _CreateSitePayload_site(ctx context.Context, field graphql.CollectedField, obj *CreateSitePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2345,24 +2299,15 @@ func (ec *executionContext) _UpdateSitePayload_warnings(ctx context.Context, fie
 			return obj.Warnings, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*fleet.ConfigurationWarning) graphql.Marshaler {
-			return ec.marshalNConfigurationWarning2ᚕᚖfleetgraphᚋfleetᚐConfigurationWarningᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_UpdateSitePayload_warnings(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "UpdateSitePayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ConfigurationWarning(ctx, field)
-		},
-	}
-	return fc, nil
+	return graphql.NewScalarFieldContext("UpdateSitePayload", field, false, false, "String")
 }
 
 // endregion **************************** field.gotpl *****************************
@@ -2959,44 +2904,6 @@ func (ec *executionContext) _BomValidation(ctx context.Context, sel ast.Selectio
 	return out
 }
 
-var configurationWarningImplementors = []string{"ConfigurationWarning"}
-
-func (ec *executionContext) _ConfigurationWarning(ctx context.Context, sel ast.SelectionSet, obj *fleet.ConfigurationWarning) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, configurationWarningImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferred := graphql.NewDeferredGroup(ctx)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("ConfigurationWarning")
-		case "field":
-			out.Values[i] = ec._ConfigurationWarning_field(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "message":
-			out.Values[i] = ec._ConfigurationWarning_message(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	if n := len(deferred.Defers); n > 0 {
-		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
-		ec.ProcessDeferredGroup(deferred)
-	}
-
-	return out
-}
-
 var createSitePayloadImplementors = []string{"CreateSitePayload"}
 
 func (ec *executionContext) _CreateSitePayload(ctx context.Context, sel ast.SelectionSet, obj *CreateSitePayload) graphql.Marshaler {
@@ -3452,30 +3359,6 @@ func (ec *executionContext) unmarshalNCleanupMode2fleetgraphᚋfleetᚐCleanupMo
 
 func (ec *executionContext) marshalNCleanupMode2fleetgraphᚋfleetᚐCleanupMode(ctx context.Context, sel ast.SelectionSet, v fleet.CleanupMode) graphql.Marshaler {
 	return v
-}
-
-func (ec *executionContext) marshalNConfigurationWarning2ᚕᚖfleetgraphᚋfleetᚐConfigurationWarningᚄ(ctx context.Context, sel ast.SelectionSet, v []*fleet.ConfigurationWarning) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNConfigurationWarning2ᚖfleetgraphᚋfleetᚐConfigurationWarning(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
-func (ec *executionContext) marshalNConfigurationWarning2ᚖfleetgraphᚋfleetᚐConfigurationWarning(ctx context.Context, sel ast.SelectionSet, v *fleet.ConfigurationWarning) graphql.Marshaler {
-	if v == nil {
-		graphql.AddInvalidNullError(ctx, "ConfigurationWarning!")
-		return graphql.Null
-	}
-	return ec._ConfigurationWarning(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNCreateSiteInput2fleetgraphᚋgraphᚐCreateSiteInput(ctx context.Context, v any) (CreateSiteInput, error) {

@@ -34,7 +34,7 @@ func (r *mutationResolver) UpdateSite(ctx context.Context, input graph.UpdateSit
 		return nil, err
 	}
 	row, err := r.site(ctx, input.SiteID)
-	return &graph.UpdateSitePayload{Site: row, Warnings: pointers(warnings)}, err
+	return &graph.UpdateSitePayload{Site: row, Warnings: warningTexts(warnings)}, err
 }
 
 func (r *queryResolver) Site(ctx context.Context, name string) (*ent.Site, error) {

@@ -82,3 +82,11 @@ func listPatch[T, U any](o graphql.Omittable[[]T], convert func(T) U) fleet.Patc
 }
 
 func itself(text string) string { return text }
+
+func warningTexts(warnings []fleet.ConfigurationWarning) []string {
+	out := make([]string, len(warnings))
+	for i, w := range warnings {
+		out[i] = w.Field + ": " + w.Message
+	}
+	return out
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +129,8 @@ func (a *app) siteConfigApply() *cobra.Command {
 			return inFile(err)
 		}
 		for _, w := range done.UpdateSite.Warnings {
-			a.note("warning: %s: %s", configKey(w.Field), w.Message)
+			field, message, _ := strings.Cut(w, ": ")
+			a.note("warning: %s: %s", configKey(field), message)
 		}
 		after, err := configOf(done.UpdateSite.Site)
 		if err != nil {

@@ -626,38 +626,16 @@ func (v *ConfigureSiteResponse) GetUpdateSite() ConfigureSiteUpdateSiteUpdateSit
 type ConfigureSiteUpdateSiteUpdateSitePayload struct {
 	// The site after the edit.
 	Site SiteConfig `json:"site"`
-	// Values that were given and take effect otherwise, such as a time-out that was raised to the least allowed.
-	Warnings []ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning `json:"warnings"`
+	// Values of the configuration that take effect otherwise than they were given, each as the path of its field in the
+	// input, a colon, and what a person should read; such as a time-out that was raised to the least allowed.
+	Warnings []string `json:"warnings"`
 }
 
 // GetSite returns ConfigureSiteUpdateSiteUpdateSitePayload.Site, and is useful for accessing the field via an interface.
 func (v *ConfigureSiteUpdateSiteUpdateSitePayload) GetSite() SiteConfig { return v.Site }
 
 // GetWarnings returns ConfigureSiteUpdateSiteUpdateSitePayload.Warnings, and is useful for accessing the field via an interface.
-func (v *ConfigureSiteUpdateSiteUpdateSitePayload) GetWarnings() []ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning {
-	return v.Warnings
-}
-
-// ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning includes the requested fields of the GraphQL type ConfigurationWarning.
-// The GraphQL type's documentation follows.
-//
-// A value of a site's configuration that takes effect otherwise than it was given.
-type ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning struct {
-	// Path of the field in the input, such as machineValidation.staleRunTimeout.
-	Field string `json:"field"`
-	// What a person should read.
-	Message string `json:"message"`
-}
-
-// GetField returns ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning.Field, and is useful for accessing the field via an interface.
-func (v *ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning) GetField() string {
-	return v.Field
-}
-
-// GetMessage returns ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning.Message, and is useful for accessing the field via an interface.
-func (v *ConfigureSiteUpdateSiteUpdateSitePayloadWarningsConfigurationWarning) GetMessage() string {
-	return v.Message
-}
+func (v *ConfigureSiteUpdateSiteUpdateSitePayload) GetWarnings() []string { return v.Warnings }
 
 // CountExpectedMachinesExpectedMachinesExpectedMachineConnection includes the requested fields of the GraphQL type ExpectedMachineConnection.
 // The GraphQL type's documentation follows.
@@ -5330,10 +5308,7 @@ mutation ConfigureSite ($input: UpdateSiteInput!) {
 		site {
 			... SiteConfig
 		}
-		warnings {
-			field
-			message
-		}
+		warnings
 	}
 }
 fragment SiteConfig on Site {
