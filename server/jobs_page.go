@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -31,7 +32,21 @@ func newJobsPage(ctx context.Context, r *runner, logger *slog.Logger) (http.Hand
 	if err := page.Start(ctx); err != nil {
 		return nil, fmt.Errorf("the jobs page: %w", err)
 	}
-	return page, nil
+	files, err := fs.Sub(riverui.FrontendIndex, "dist")
+	if err != nil {
+		return nil, fmt.Errorf("the jobs page: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", page)
+	// River serves its icon as a text, which a browser that is told not to guess does
+	// not show.
+	mux.Handle("GET "+jobsPath+"/icon.svg", http.StripPrefix(jobsPath, http.FileServerFS(files)))
+	return mux, nil
+}
+
+// changesJobs tells by its method whether a request changes jobs.
+func changesJobs(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, jobsPath+"/") && r.Method != http.MethodGet && r.Method != http.MethodHead
 }
 
 // administered lets admins of all sites through: by bearer token, or in a browser by
@@ -39,11 +54,17 @@ func newJobsPage(ctx context.Context, r *runner, logger *slog.Logger) (http.Hand
 // A browser sends that along by itself, so what changes something must come from the
 // page's own origin.
 func administered(auth authenticator, p presenter, next http.Handler) http.Handler {
-	guarded := http.NewCrossOriginProtection().Handler(next)
+	origin := http.NewCrossOriginProtection()
+	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refused := fleet.Denied("CROSS_ORIGIN", "jobs are changed from this server's own page only")
+		noteError(r.Context(), refused)
+		writeError(w, statusOf(refused.Code), refused)
+	}))
+	guarded := origin.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		headers := r.Header.Values("Authorization")
-		if _, password, ok := r.BasicAuth(); ok {
+		if _, password, ok := r.BasicAuth(); ok && len(headers) == 1 {
 			headers = []string{"Bearer " + password}
 		}
 		caller, err := authenticate(ctx, auth, headers)

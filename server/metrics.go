@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +32,7 @@ func newMetrics(pool *pgxpool.Pool, logger *slog.Logger) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		poolCollector{pool}, &fleetCollector{pool: pool, logger: logger},
+		poolCollector{pool}, &fleetCollector{pool: pool, logger: logger, now: time.Now},
 	)
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError, Registry: registry,
@@ -49,6 +50,7 @@ func scraped(auth authenticator, p presenter, next http.Handler) http.Handler {
 		}
 		if err != nil {
 			refused := p.shown(r.Context(), err, "")
+			noteError(r.Context(), refused)
 			writeError(w, statusOf(refused.Code), refused)
 			return
 		}
@@ -63,14 +65,27 @@ func scraped(auth authenticator, p presenter, next http.Handler) http.Handler {
 	})
 }
 
+// fromHere tells whether a request comes from this machine, and on nobody's behalf: a
+// proxy adds a header, which counts however empty, since some proxies add another line
+// to what a client sent. A Host that is not this machine's is that of a page elsewhere
+// whose name was made to lead here.
 func fromHere(r *http.Request) bool {
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip"} {
-		if r.Header.Get(header) != "" {
+		if len(r.Header.Values(header)) > 0 {
 			return false
 		}
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return err == nil && net.ParseIP(host).IsLoopback()
+	return err == nil && net.ParseIP(host).IsLoopback() && namesThisMachine(r.Host)
+}
+
+// namesThisMachine tells whether a Host header is localhost or a loopback address.
+func namesThisMachine(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // poolCollector tells how the database connections are used.
@@ -109,9 +124,11 @@ func (c poolCollector) Collect(to chan<- prometheus.Metric) {
 type fleetCollector struct {
 	pool   *pgxpool.Pool
 	logger *slog.Logger
+	now    func() time.Time
 
 	mu   sync.Mutex
 	last census.Figures
+	err  error // why there is no last
 	at   time.Time
 }
 
@@ -152,7 +169,11 @@ func (c *fleetCollector) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+		metric, err := prometheus.NewConstMetric(d, prometheus.GaugeValue, value, labels...)
+		if err != nil { // a name that is no UTF-8, from a database of another encoding
+			metric = prometheus.NewInvalidMetric(d, err)
+		}
+		to <- metric
 	}
 	const fresh = "true" // the figures are those of now
 	for _, s := range figures.Hosts {
@@ -170,17 +191,17 @@ func (c *fleetCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
+// figures counts, or returns what was counted shortly before. A failure is kept as
+// long: a database that does not answer is not asked by every scrape.
 func (c *fleetCollector) figures() (census.Figures, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.at.IsZero() && time.Since(c.at) < censusFor {
-		return c.last, nil
+	if !c.at.IsZero() && c.now().Sub(c.at) < censusFor {
+		return c.last, c.err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), censusTimeout)
 	defer cancel()
-	figures, err := census.Take(ctx, c.pool)
-	if err == nil {
-		c.last, c.at = figures, time.Now()
-	}
-	return figures, err
+	c.last, c.err = census.Take(ctx, c.pool)
+	c.at = c.now()
+	return c.last, c.err
 }

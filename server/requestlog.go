@@ -65,8 +65,8 @@ func noteError(ctx context.Context, err *fleet.Error) {
 }
 
 // logged gives every request a trace id, taken from a traceparent header where the
-// caller sent one, and writes a line when it has ended: at debug level for files
-// and probes. It never logs a header, a body or a query string.
+// caller sent one, and writes a line when it has ended: at debug level for files,
+// probes and looks at jobs. It never logs a header, a body or a query string.
 func logged(logger *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -95,7 +95,7 @@ func (n *note) log(ctx context.Context, logger *slog.Logger, r *http.Request, st
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	level := slog.LevelDebug
-	if r.URL.Path == graphPath {
+	if r.URL.Path == graphPath || changesJobs(r) {
 		level = slog.LevelInfo
 	}
 	attrs := []slog.Attr{
