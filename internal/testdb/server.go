@@ -59,7 +59,11 @@ func (s *server) startServer(ctx context.Context) error {
 	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // when we are root, PostgreSQL's account passes through
 		return err
 	}
-	embedded, err := pgembed.Start(ctx, pgembed.Config{DataDir: dir, NoFsync: true})
+	embedded, err := pgembed.Start(ctx, pgembed.Config{
+		DataDir: dir, NoFsync: true,
+		// A worker of autovacuum, which is the superuser's, keeps a database from being dropped.
+		Settings: map[string]string{"autovacuum": "off"},
+	})
 	if err != nil {
 		return err
 	}
