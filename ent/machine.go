@@ -56,6 +56,8 @@ type Machine struct {
 	SkuName *string `json:"sku_name,omitempty"`
 	// The last inventory, as reported.
 	InventoryDocument json.RawMessage `json:"inventory_document,omitempty"`
+	// Digest of what every SKU that the inventory matches has in common with it; empty where it is not known.
+	MatchKey string `json:"match_key,omitempty"`
 	// The last fabric observation of the machine's InfiniBand ports; null when there was none.
 	FabricPorts []fleet.FabricPort `json:"fabric_ports,omitempty"`
 	// When the last inventory arrived.
@@ -202,7 +204,7 @@ func (*Machine) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case machine.FieldLastVerificationMatch:
 			values[i] = new(sql.NullBool)
-		case machine.FieldID, machine.FieldSiteID, machine.FieldName, machine.FieldBmcMACAddress, machine.FieldKind, machine.FieldPlatform, machine.FieldSerialNumber, machine.FieldVendor, machine.FieldModel, machine.FieldState, machine.FieldSubState, machine.FieldSkuID, machine.FieldSkuName, machine.FieldRunContext:
+		case machine.FieldID, machine.FieldSiteID, machine.FieldName, machine.FieldBmcMACAddress, machine.FieldKind, machine.FieldPlatform, machine.FieldSerialNumber, machine.FieldVendor, machine.FieldModel, machine.FieldState, machine.FieldSubState, machine.FieldSkuID, machine.FieldSkuName, machine.FieldMatchKey, machine.FieldRunContext:
 			values[i] = new(sql.NullString)
 		case machine.FieldCreatedAt, machine.FieldStateChangedAt, machine.FieldInventoryReportedAt, machine.FieldLastVerifiedAt, machine.FieldVerifyRequestedAt, machine.FieldLastMatchAttemptAt, machine.FieldLastGenerateAttemptAt, machine.FieldAttendAt, machine.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -321,6 +323,12 @@ func (_m *Machine) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.InventoryDocument); err != nil {
 					return fmt.Errorf("unmarshal field inventory_document: %w", err)
 				}
+			}
+		case machine.FieldMatchKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field match_key", values[i])
+			} else if value.Valid {
+				_m.MatchKey = value.String
 			}
 		case machine.FieldFabricPorts:
 			if value, ok := values[i].(*[]byte); !ok {
@@ -518,6 +526,9 @@ func (_m *Machine) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("inventory_document=")
 	builder.WriteString(fmt.Sprintf("%v", _m.InventoryDocument))
+	builder.WriteString(", ")
+	builder.WriteString("match_key=")
+	builder.WriteString(_m.MatchKey)
 	builder.WriteString(", ")
 	builder.WriteString("fabric_ports=")
 	builder.WriteString(fmt.Sprintf("%v", _m.FabricPorts))

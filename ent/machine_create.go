@@ -203,6 +203,20 @@ func (_c *MachineCreate) SetInventoryDocument(v json.RawMessage) *MachineCreate 
 	return _c
 }
 
+// SetMatchKey sets the "match_key" field.
+func (_c *MachineCreate) SetMatchKey(v string) *MachineCreate {
+	_c.mutation.SetMatchKey(v)
+	return _c
+}
+
+// SetNillableMatchKey sets the "match_key" field if the given value is not nil.
+func (_c *MachineCreate) SetNillableMatchKey(v *string) *MachineCreate {
+	if v != nil {
+		_c.SetMatchKey(*v)
+	}
+	return _c
+}
+
 // SetFabricPorts sets the "fabric_ports" field.
 func (_c *MachineCreate) SetFabricPorts(v []fleet.FabricPort) *MachineCreate {
 	_c.mutation.SetFabricPorts(v)
@@ -520,6 +534,10 @@ func (_c *MachineCreate) defaults() {
 		v := machine.DefaultStateChangedAt()
 		_c.mutation.SetStateChangedAt(v)
 	}
+	if _, ok := _c.mutation.MatchKey(); !ok {
+		v := machine.DefaultMatchKey
+		_c.mutation.SetMatchKey(v)
+	}
 	if _, ok := _c.mutation.UpdatedAt(); !ok {
 		v := machine.DefaultUpdatedAt()
 		_c.mutation.SetUpdatedAt(v)
@@ -589,6 +607,9 @@ func (_c *MachineCreate) check() error {
 	}
 	if _, ok := _c.mutation.StateChangedAt(); !ok {
 		return &ValidationError{Name: "state_changed_at", err: errors.New(`ent: missing required field "Machine.state_changed_at"`)}
+	}
+	if _, ok := _c.mutation.MatchKey(); !ok {
+		return &ValidationError{Name: "match_key", err: errors.New(`ent: missing required field "Machine.match_key"`)}
 	}
 	if v, ok := _c.mutation.RunContext(); ok {
 		if err := machine.RunContextValidator(v); err != nil {
@@ -693,6 +714,10 @@ func (_c *MachineCreate) createSpec() (*Machine, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.InventoryDocument(); ok {
 		_spec.SetField(machine.FieldInventoryDocument, field.TypeJSON, value)
 		_node.InventoryDocument = value
+	}
+	if value, ok := _c.mutation.MatchKey(); ok {
+		_spec.SetField(machine.FieldMatchKey, field.TypeString, value)
+		_node.MatchKey = value
 	}
 	if value, ok := _c.mutation.FabricPorts(); ok {
 		_spec.SetField(machine.FieldFabricPorts, field.TypeJSON, value)
@@ -1081,6 +1106,18 @@ func (u *MachineUpsert) UpdateInventoryDocument() *MachineUpsert {
 // ClearInventoryDocument clears the value of the "inventory_document" field.
 func (u *MachineUpsert) ClearInventoryDocument() *MachineUpsert {
 	u.SetNull(machine.FieldInventoryDocument)
+	return u
+}
+
+// SetMatchKey sets the "match_key" field.
+func (u *MachineUpsert) SetMatchKey(v string) *MachineUpsert {
+	u.Set(machine.FieldMatchKey, v)
+	return u
+}
+
+// UpdateMatchKey sets the "match_key" field to the value that was provided on create.
+func (u *MachineUpsert) UpdateMatchKey() *MachineUpsert {
+	u.SetExcluded(machine.FieldMatchKey)
 	return u
 }
 
@@ -1508,6 +1545,20 @@ func (u *MachineUpsertOne) UpdateInventoryDocument() *MachineUpsertOne {
 func (u *MachineUpsertOne) ClearInventoryDocument() *MachineUpsertOne {
 	return u.Update(func(s *MachineUpsert) {
 		s.ClearInventoryDocument()
+	})
+}
+
+// SetMatchKey sets the "match_key" field.
+func (u *MachineUpsertOne) SetMatchKey(v string) *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetMatchKey(v)
+	})
+}
+
+// UpdateMatchKey sets the "match_key" field to the value that was provided on create.
+func (u *MachineUpsertOne) UpdateMatchKey() *MachineUpsertOne {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateMatchKey()
 	})
 }
 
@@ -2131,6 +2182,20 @@ func (u *MachineUpsertBulk) UpdateInventoryDocument() *MachineUpsertBulk {
 func (u *MachineUpsertBulk) ClearInventoryDocument() *MachineUpsertBulk {
 	return u.Update(func(s *MachineUpsert) {
 		s.ClearInventoryDocument()
+	})
+}
+
+// SetMatchKey sets the "match_key" field.
+func (u *MachineUpsertBulk) SetMatchKey(v string) *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.SetMatchKey(v)
+	})
+}
+
+// UpdateMatchKey sets the "match_key" field to the value that was provided on create.
+func (u *MachineUpsertBulk) UpdateMatchKey() *MachineUpsertBulk {
+	return u.Update(func(s *MachineUpsert) {
+		s.UpdateMatchKey()
 	})
 }
 

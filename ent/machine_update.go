@@ -229,6 +229,20 @@ func (_u *MachineUpdate) ClearInventoryDocument() *MachineUpdate {
 	return _u
 }
 
+// SetMatchKey sets the "match_key" field.
+func (_u *MachineUpdate) SetMatchKey(v string) *MachineUpdate {
+	_u.mutation.SetMatchKey(v)
+	return _u
+}
+
+// SetNillableMatchKey sets the "match_key" field if the given value is not nil.
+func (_u *MachineUpdate) SetNillableMatchKey(v *string) *MachineUpdate {
+	if v != nil {
+		_u.SetMatchKey(*v)
+	}
+	return _u
+}
+
 // SetFabricPorts sets the "fabric_ports" field.
 func (_u *MachineUpdate) SetFabricPorts(v []fleet.FabricPort) *MachineUpdate {
 	_u.mutation.SetFabricPorts(v)
@@ -755,6 +769,9 @@ func (_u *MachineUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.InventoryDocumentCleared() {
 		_spec.ClearField(machine.FieldInventoryDocument, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.MatchKey(); ok {
+		_spec.SetField(machine.FieldMatchKey, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.FabricPorts(); ok {
 		_spec.SetField(machine.FieldFabricPorts, field.TypeJSON, value)
@@ -1294,6 +1311,20 @@ func (_u *MachineUpdateOne) AppendInventoryDocument(v json.RawMessage) *MachineU
 // ClearInventoryDocument clears the value of the "inventory_document" field.
 func (_u *MachineUpdateOne) ClearInventoryDocument() *MachineUpdateOne {
 	_u.mutation.ClearInventoryDocument()
+	return _u
+}
+
+// SetMatchKey sets the "match_key" field.
+func (_u *MachineUpdateOne) SetMatchKey(v string) *MachineUpdateOne {
+	_u.mutation.SetMatchKey(v)
+	return _u
+}
+
+// SetNillableMatchKey sets the "match_key" field if the given value is not nil.
+func (_u *MachineUpdateOne) SetNillableMatchKey(v *string) *MachineUpdateOne {
+	if v != nil {
+		_u.SetMatchKey(*v)
+	}
 	return _u
 }
 
@@ -1853,6 +1884,9 @@ func (_u *MachineUpdateOne) sqlSave(ctx context.Context) (_node *Machine, err er
 	}
 	if _u.mutation.InventoryDocumentCleared() {
 		_spec.ClearField(machine.FieldInventoryDocument, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.MatchKey(); ok {
+		_spec.SetField(machine.FieldMatchKey, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.FabricPorts(); ok {
 		_spec.SetField(machine.FieldFabricPorts, field.TypeJSON, value)

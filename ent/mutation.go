@@ -4844,6 +4844,7 @@ type MachineMutation struct {
 	sku_name                 *string
 	inventory_document       *json.RawMessage
 	appendinventory_document json.RawMessage
+	match_key                *string
 	fabric_ports             *[]fleet.FabricPort
 	appendfabric_ports       []fleet.FabricPort
 	inventory_reported_at    *time.Time
@@ -5591,6 +5592,42 @@ func (m *MachineMutation) ResetInventoryDocument() {
 	m.inventory_document = nil
 	m.appendinventory_document = nil
 	delete(m.clearedFields, machine.FieldInventoryDocument)
+}
+
+// SetMatchKey sets the "match_key" field.
+func (m *MachineMutation) SetMatchKey(s string) {
+	m.match_key = &s
+}
+
+// MatchKey returns the value of the "match_key" field in the mutation.
+func (m *MachineMutation) MatchKey() (r string, exists bool) {
+	v := m.match_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMatchKey returns the old "match_key" field's value of the Machine entity.
+// If the Machine object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MachineMutation) OldMatchKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMatchKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMatchKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMatchKey: %w", err)
+	}
+	return oldValue.MatchKey, nil
+}
+
+// ResetMatchKey resets all changes to the "match_key" field.
+func (m *MachineMutation) ResetMatchKey() {
+	m.match_key = nil
 }
 
 // SetFabricPorts sets the "fabric_ports" field.
@@ -6468,7 +6505,7 @@ func (m *MachineMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MachineMutation) Fields() []string {
-	fields := make([]string, 0, 25)
+	fields := make([]string, 0, 26)
 	if m.created_at != nil {
 		fields = append(fields, machine.FieldCreatedAt)
 	}
@@ -6513,6 +6550,9 @@ func (m *MachineMutation) Fields() []string {
 	}
 	if m.inventory_document != nil {
 		fields = append(fields, machine.FieldInventoryDocument)
+	}
+	if m.match_key != nil {
+		fields = append(fields, machine.FieldMatchKey)
 	}
 	if m.fabric_ports != nil {
 		fields = append(fields, machine.FieldFabricPorts)
@@ -6582,6 +6622,8 @@ func (m *MachineMutation) Field(name string) (ent.Value, bool) {
 		return m.SkuName()
 	case machine.FieldInventoryDocument:
 		return m.InventoryDocument()
+	case machine.FieldMatchKey:
+		return m.MatchKey()
 	case machine.FieldFabricPorts:
 		return m.FabricPorts()
 	case machine.FieldInventoryReportedAt:
@@ -6641,6 +6683,8 @@ func (m *MachineMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldSkuName(ctx)
 	case machine.FieldInventoryDocument:
 		return m.OldInventoryDocument(ctx)
+	case machine.FieldMatchKey:
+		return m.OldMatchKey(ctx)
 	case machine.FieldFabricPorts:
 		return m.OldFabricPorts(ctx)
 	case machine.FieldInventoryReportedAt:
@@ -6774,6 +6818,13 @@ func (m *MachineMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetInventoryDocument(v)
+		return nil
+	case machine.FieldMatchKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMatchKey(v)
 		return nil
 	case machine.FieldFabricPorts:
 		v, ok := value.([]fleet.FabricPort)
@@ -7019,6 +7070,9 @@ func (m *MachineMutation) ResetField(name string) error {
 		return nil
 	case machine.FieldInventoryDocument:
 		m.ResetInventoryDocument()
+		return nil
+	case machine.FieldMatchKey:
+		m.ResetMatchKey()
 		return nil
 	case machine.FieldFabricPorts:
 		m.ResetFabricPorts()

@@ -268,8 +268,12 @@ func init() {
 	machineDescStateChangedAt := machineFields[10].Descriptor()
 	// machine.DefaultStateChangedAt holds the default value on creation for the state_changed_at field.
 	machine.DefaultStateChangedAt = machineDescStateChangedAt.Default.(func() time.Time)
+	// machineDescMatchKey is the schema descriptor for match_key field.
+	machineDescMatchKey := machineFields[14].Descriptor()
+	// machine.DefaultMatchKey holds the default value on creation for the match_key field.
+	machine.DefaultMatchKey = machineDescMatchKey.Default.(string)
 	// machineDescUpdatedAt is the schema descriptor for updated_at field.
-	machineDescUpdatedAt := machineFields[23].Descriptor()
+	machineDescUpdatedAt := machineFields[24].Descriptor()
 	// machine.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	machine.DefaultUpdatedAt = machineDescUpdatedAt.Default.(func() time.Time)
 	// machineDescID is the schema descriptor for id field.

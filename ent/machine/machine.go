@@ -47,6 +47,8 @@ const (
 	FieldSkuName = "sku_name"
 	// FieldInventoryDocument holds the string denoting the inventory_document field in the database.
 	FieldInventoryDocument = "inventory_document"
+	// FieldMatchKey holds the string denoting the match_key field in the database.
+	FieldMatchKey = "match_key"
 	// FieldFabricPorts holds the string denoting the fabric_ports field in the database.
 	FieldFabricPorts = "fabric_ports"
 	// FieldInventoryReportedAt holds the string denoting the inventory_reported_at field in the database.
@@ -161,6 +163,7 @@ var Columns = []string{
 	FieldSkuID,
 	FieldSkuName,
 	FieldInventoryDocument,
+	FieldMatchKey,
 	FieldFabricPorts,
 	FieldInventoryReportedAt,
 	FieldLastVerifiedAt,
@@ -200,6 +203,8 @@ var (
 	DefaultModel string
 	// DefaultStateChangedAt holds the default value on creation for the "state_changed_at" field.
 	DefaultStateChangedAt func() time.Time
+	// DefaultMatchKey holds the default value on creation for the "match_key" field.
+	DefaultMatchKey string
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
 	DefaultUpdatedAt func() time.Time
 	// DefaultID holds the default value on creation for the "id" field.
@@ -326,6 +331,11 @@ func BySkuID(opts ...sql.OrderTermOption) OrderOption {
 // BySkuName orders the results by the sku_name field.
 func BySkuName(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSkuName, opts...).ToFunc()
+}
+
+// ByMatchKey orders the results by the match_key field.
+func ByMatchKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMatchKey, opts...).ToFunc()
 }
 
 // ByInventoryReportedAt orders the results by the inventory_reported_at field.

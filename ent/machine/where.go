@@ -121,6 +121,11 @@ func SkuName(v string) predicate.Machine {
 	return predicate.Machine(sql.FieldEQ(FieldSkuName, v))
 }
 
+// MatchKey applies equality check predicate on the "match_key" field. It's identical to MatchKeyEQ.
+func MatchKey(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldMatchKey, v))
+}
+
 // InventoryReportedAt applies equality check predicate on the "inventory_reported_at" field. It's identical to InventoryReportedAtEQ.
 func InventoryReportedAt(v time.Time) predicate.Machine {
 	return predicate.Machine(sql.FieldEQ(FieldInventoryReportedAt, v))
@@ -954,6 +959,71 @@ func InventoryDocumentIsNil() predicate.Machine {
 // InventoryDocumentNotNil applies the NotNil predicate on the "inventory_document" field.
 func InventoryDocumentNotNil() predicate.Machine {
 	return predicate.Machine(sql.FieldNotNull(FieldInventoryDocument))
+}
+
+// MatchKeyEQ applies the EQ predicate on the "match_key" field.
+func MatchKeyEQ(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldEQ(FieldMatchKey, v))
+}
+
+// MatchKeyNEQ applies the NEQ predicate on the "match_key" field.
+func MatchKeyNEQ(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldNEQ(FieldMatchKey, v))
+}
+
+// MatchKeyIn applies the In predicate on the "match_key" field.
+func MatchKeyIn(vs ...string) predicate.Machine {
+	return predicate.Machine(sql.FieldIn(FieldMatchKey, vs...))
+}
+
+// MatchKeyNotIn applies the NotIn predicate on the "match_key" field.
+func MatchKeyNotIn(vs ...string) predicate.Machine {
+	return predicate.Machine(sql.FieldNotIn(FieldMatchKey, vs...))
+}
+
+// MatchKeyGT applies the GT predicate on the "match_key" field.
+func MatchKeyGT(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldGT(FieldMatchKey, v))
+}
+
+// MatchKeyGTE applies the GTE predicate on the "match_key" field.
+func MatchKeyGTE(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldGTE(FieldMatchKey, v))
+}
+
+// MatchKeyLT applies the LT predicate on the "match_key" field.
+func MatchKeyLT(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldLT(FieldMatchKey, v))
+}
+
+// MatchKeyLTE applies the LTE predicate on the "match_key" field.
+func MatchKeyLTE(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldLTE(FieldMatchKey, v))
+}
+
+// MatchKeyContains applies the Contains predicate on the "match_key" field.
+func MatchKeyContains(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldContains(FieldMatchKey, v))
+}
+
+// MatchKeyHasPrefix applies the HasPrefix predicate on the "match_key" field.
+func MatchKeyHasPrefix(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldHasPrefix(FieldMatchKey, v))
+}
+
+// MatchKeyHasSuffix applies the HasSuffix predicate on the "match_key" field.
+func MatchKeyHasSuffix(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldHasSuffix(FieldMatchKey, v))
+}
+
+// MatchKeyEqualFold applies the EqualFold predicate on the "match_key" field.
+func MatchKeyEqualFold(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldEqualFold(FieldMatchKey, v))
+}
+
+// MatchKeyContainsFold applies the ContainsFold predicate on the "match_key" field.
+func MatchKeyContainsFold(v string) predicate.Machine {
+	return predicate.Machine(sql.FieldContainsFold(FieldMatchKey, v))
 }
 
 // FabricPortsIsNil applies the IsNil predicate on the "fabric_ports" field.

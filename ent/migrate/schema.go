@@ -295,6 +295,7 @@ var (
 		{Name: "state_changed_at", Type: field.TypeTime},
 		{Name: "sku_name", Type: field.TypeString, Nullable: true},
 		{Name: "inventory_document", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "match_key", Type: field.TypeString, Default: ""},
 		{Name: "fabric_ports", Type: field.TypeJSON, Nullable: true},
 		{Name: "inventory_reported_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_verified_at", Type: field.TypeTime, Nullable: true},
@@ -316,13 +317,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "machines_sites_machines",
-				Columns:    []*schema.Column{MachinesColumns[24]},
+				Columns:    []*schema.Column{MachinesColumns[25]},
 				RefColumns: []*schema.Column{SitesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "machines_skus_machines",
-				Columns:    []*schema.Column{MachinesColumns[25]},
+				Columns:    []*schema.Column{MachinesColumns[26]},
 				RefColumns: []*schema.Column{SkusColumns[0]},
 				OnDelete:   schema.Restrict,
 			},
@@ -331,32 +332,32 @@ var (
 			{
 				Name:    "machines_site_id_name_key",
 				Unique:  true,
-				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[2]},
+				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[2]},
 			},
 			{
 				Name:    "machines_site_id_bmc_mac_address_key",
 				Unique:  true,
-				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[3]},
+				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[3]},
 			},
 			{
 				Name:    "machines_site_id_serial_number_lookup",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[6]},
+				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[6]},
 			},
 			{
 				Name:    "machines_site_id_state_filter",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[9], MachinesColumns[10]},
+				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[9], MachinesColumns[10]},
 			},
 			{
 				Name:    "machines_site_id_created_at_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[1], MachinesColumns[0]},
+				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[1], MachinesColumns[0]},
 			},
 			{
 				Name:    "machines_sku_id_name_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[2]},
+				Columns: []*schema.Column{MachinesColumns[26], MachinesColumns[2]},
 			},
 			{
 				Name:    "machines_sku_name_filter",
@@ -376,7 +377,7 @@ var (
 			{
 				Name:    "machines_updated_at_id_order",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[23], MachinesColumns[0]},
+				Columns: []*schema.Column{MachinesColumns[24], MachinesColumns[0]},
 			},
 			{
 				Name:    "machines_state_changed_at_id_order",
@@ -396,7 +397,12 @@ var (
 			{
 				Name:    "machines_attend_at_due",
 				Unique:  false,
-				Columns: []*schema.Column{MachinesColumns[22]},
+				Columns: []*schema.Column{MachinesColumns[23]},
+			},
+			{
+				Name:    "machines_site_id_match_key_candidates",
+				Unique:  false,
+				Columns: []*schema.Column{MachinesColumns[25], MachinesColumns[14]},
 			},
 		},
 	}

@@ -62,6 +62,9 @@ func (Machine) Fields() []ent.Field {
 			SchemaType(map[string]string{dialect.Postgres: "json"}).
 			Annotations(entgql.Type("JSON")).
 			Comment("The last inventory, as reported."),
+		field.String("match_key").Default("").
+			Annotations(hidden()).
+			Comment("Digest of what every SKU that the inventory matches has in common with it; empty where it is not known."),
 		field.JSON("fabric_ports", []fleet.FabricPort{}).Optional().
 			Annotations(hidden()).
 			Comment("The last fabric observation of the machine's InfiniBand ports; null when there was none."),
@@ -129,6 +132,7 @@ func (Machine) Indexes() []ent.Index {
 		index.Fields("bmc_mac_address").StorageKey("machines_bmc_mac_address_filter"),
 		index.Fields("serial_number").StorageKey("machines_serial_number_filter"),
 		index.Fields("attend_at").StorageKey("machines_attend_at_due"),
+		index.Fields("site_id", "match_key").StorageKey("machines_site_id_match_key_candidates"),
 	}
 }
 

@@ -79,7 +79,7 @@ func (s *Service) EvaluateSku(ctx context.Context, args EvaluateSku) error {
 	concerned := machine.And(machine.SiteID(row.SiteID), machine.KindEQ(fleet.KindHost), machine.Or(
 		machine.And(machine.SkuID(row.ID), machine.VerifyRequestedAtNotNil()),
 		machine.And(machine.SkuName(row.Name), machine.SkuIDIsNil()),
-		machine.And(machine.SkuNameIsNil(), machine.Or(
+		machine.And(machine.SkuNameIsNil(), machine.MatchKeyIn(row.MatchKey, ""), machine.Or(
 			machine.StateEQ(fleet.StateReady), machine.SubStateEQ(fleet.SubWaitingForSkuAssignment))),
 	))
 	last, err := s.page(ctx, concerned, args.After, func(m *ent.Machine) bool {
@@ -98,7 +98,7 @@ func (s *Service) matchesOne(ctx context.Context, m *ent.Machine, row sku.Sku) b
 	if err != nil {
 		return true
 	}
-	if hw == nil || hw.Key() != sku.Key(row.Components) {
+	if hw == nil {
 		return false
 	}
 	comparison, err := s.matcher.Compare(ctx, hw, row)

@@ -18,6 +18,7 @@ import (
 	"fleetgraph/fleet"
 	"fleetgraph/internal/pgdb"
 	"fleetgraph/services/access"
+	"fleetgraph/services/sku"
 )
 
 // maxInventoryBytes bounds an inventory document: the largest real ones are below
@@ -266,7 +267,8 @@ func (s *Service) write(ctx context.Context, tx *ent.Client, m *ent.Machine, in 
 	name := in.nameOf(m, access.IsAgent(ctx))
 	update := tx.Machine.UpdateOneID(m.ID).SetName(name).
 		SetKind(kind(inventory)).SetSerialNumber(inventory.SerialNumber()).
-		SetInventoryDocument(in.Inventory).SetInventoryReportedAt(now).SetUpdatedAt(now)
+		SetInventoryDocument(in.Inventory).SetMatchKey(sku.NewMachine(inventory, nil).Key()).
+		SetInventoryReportedAt(now).SetUpdatedAt(now)
 	dmi := fleet.DmiData{}
 	if inventory.DmiData != nil {
 		dmi = *inventory.DmiData
