@@ -32,6 +32,12 @@ const (
 // stopTimeout is how long a stop waits for the requests that are under way.
 const stopTimeout = 15 * time.Second
 
+// postgresShows is how long after its last answer the end of the server's own
+// Postgres may be noticed.
+const postgresShows = time.Second
+
+var errPostgresEnded = errors.New("the server's own Postgres has ended by itself; its last lines in this log say why")
+
 // Server is a server that listens. Run serves.
 type Server struct {
 	logger   *slog.Logger
@@ -137,12 +143,27 @@ func (s *Server) Run(ctx context.Context) error {
 	err := s.jobs.start(ctx)
 	if err == nil {
 		err = s.wait(ctx, served)
+	} else {
+		err = s.orPostgres(err)
 	}
 	err = errors.Join(err, s.stopHTTP(ctx), s.jobs.stop(ctx), s.close(ctx))
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
 	return err
+}
+
+// orPostgres is why the service could not begin: err, or what caused it, which shows
+// a moment later.
+func (s *Server) orPostgres(err error) error {
+	timer := time.NewTimer(postgresShows)
+	defer timer.Stop()
+	select {
+	case <-s.db.down():
+		return errors.Join(errPostgresEnded, err)
+	case <-timer.C:
+		return err
+	}
 }
 
 // wait returns when ctx has ended, or with what else ended the service.
@@ -152,7 +173,7 @@ func (s *Server) wait(ctx context.Context, served chan error) error {
 		s.logger.InfoContext(ctx, "stopping")
 		return nil
 	case <-s.db.down():
-		return errors.New("the server's own Postgres has ended by itself; its last lines in this log say why")
+		return errPostgresEnded
 	case err := <-served:
 		served <- nil
 		return err

@@ -100,7 +100,7 @@ func (a *app) siteConfigApply() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		config, blocks, err := parseConfig(data)
+		config, keys, err := parseConfig(data)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,12 @@ func (a *app) siteConfigApply() *cobra.Command {
 			return err
 		}
 		if dryRun {
-			after, err := a.effective(config, blocks, present)
+			if cmd.Flags().Changed("expected-revision") {
+				if err := fleet.CheckRevision(&revision, before.Revision); err != nil {
+					return err
+				}
+			}
+			after, err := a.effective(config, keys, present)
 			if err != nil {
 				return err
 			}
@@ -120,7 +125,7 @@ func (a *app) siteConfigApply() *cobra.Command {
 			return err
 		}
 		input := client.UpdateSiteInput{SiteId: before.Id, IdempotencyKey: newKey()}
-		input.BomValidation, input.MachineValidation = config.input(blocks)
+		input.BomValidation, input.MachineValidation = config.input(keys)
 		if cmd.Flags().Changed("expected-revision") {
 			input.ExpectedRevision = &revision
 		}
@@ -161,9 +166,9 @@ func (a *app) readInput(file string) ([]byte, error) {
 }
 
 // effective is what the configuration would be, as the server would have it.
-func (a *app) effective(config siteConfig, blocks []string, present siteConfig) (siteConfig, error) {
+func (a *app) effective(config siteConfig, keys keySet, present siteConfig) (siteConfig, error) {
 	after := present
-	if slices.Contains(blocks, bomBlockName) {
+	if keys.block(bomBlockName) != nil {
 		after.Bom = config.Bom
 		b := config.Bom
 		checked := fleet.BomValidation{
@@ -173,7 +178,7 @@ func (a *app) effective(config siteConfig, blocks []string, present siteConfig) 
 			return after, inFile(err)
 		}
 	}
-	if !slices.Contains(blocks, machineBlockName) {
+	if keys.block(machineBlockName) == nil {
 		return after, nil
 	}
 	m := config.Machine

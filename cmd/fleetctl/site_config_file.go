@@ -163,25 +163,37 @@ func logsFile(l fleet.AttemptLogs) attemptLogs {
 	return attemptLogs{l.Enabled, l.MaxChunkBytes, l.MaxAttemptBytes, durationText{l.Retention}}
 }
 
-// parseConfig reads a file. Blocks tells which blocks it has: such a block is the
-// whole of it, so that keys it lacks have their default.
-func parseConfig(data []byte) (config siteConfig, blocks []string, err error) {
+// keySet is the keys that a file has, by block.
+type keySet map[string]any
+
+// block is the keys of a block below; nil where the file lacks it.
+func (k keySet) block(name string) keySet {
+	inner, _ := k[name].(map[string]any)
+	return inner
+}
+
+// given is the value where the file has the key, and otherwise nothing, which is the
+// server's default.
+func given[T any](k keySet, key string, value *T) *T {
+	if _, ok := k[key]; ok {
+		return value
+	}
+	return nil
+}
+
+// parseConfig reads a file and tells which keys it has. A block that it has is the
+// whole of that block, so that keys it lacks have their default.
+func parseConfig(data []byte) (config siteConfig, keys keySet, err error) {
 	var tables map[string]any
 	if err := toml.Unmarshal(data, &tables); err != nil {
 		return config, nil, tomlError(err)
 	}
-	for name, table := range tables {
-		if _, ok := table.(map[string]any); (name == bomBlockName || name == machineBlockName) && ok {
-			blocks = append(blocks, name)
-		}
-	}
-	slices.Sort(blocks)
 	if err := checkTexts(tables); err != nil {
 		return config, nil, err
 	}
 	config = defaultConfig()
 	decoder := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	return config, blocks, tomlError(decoder.Decode(&config))
+	return config, tables, tomlError(decoder.Decode(&config))
 }
 
 // textKeys are the keys whose values are texts of a form, which the decoder would
@@ -215,9 +227,12 @@ func capital(prefix string, table map[string]any) string {
 		if name != strings.ToLower(name) {
 			return key
 		}
-		if inner, ok := table[name].(map[string]any); ok {
-			if found := capital(key, inner); found != "" {
-				return found
+		items, _ := table[name].([]any)
+		for _, item := range append(items, table[name]) {
+			if inner, ok := item.(map[string]any); ok {
+				if found := capital(key, inner); found != "" {
+					return found
+				}
 			}
 		}
 	}
@@ -315,25 +330,36 @@ func (c siteConfig) toml() (string, error) {
 // tomlValue writes a value. Strings and numbers have the form of JSON, whose escapes
 // TOML knows too.
 func tomlValue(value any) (string, error) {
-	tests, ok := value.([]testSetting)
-	if !ok {
-		text, err := json.Marshal(value)
-		return strings.ReplaceAll(string(text), `","`, `", "`), err
-	}
-	if len(tests) == 0 {
-		return "[]", nil
-	}
-	var b strings.Builder
-	b.WriteString("[\n")
-	for _, test := range tests {
-		id, err := json.Marshal(test.ID)
-		if err != nil {
-			return "", err
+	switch value := value.(type) {
+	case []string:
+		texts := make([]string, len(value))
+		for i := range value {
+			text, err := json.Marshal(value[i])
+			if err != nil {
+				return "", err
+			}
+			texts[i] = string(text)
 		}
-		fmt.Fprintf(&b, "  { id = %s, enable = %t },\n", id, test.Enable)
+		return "[" + strings.Join(texts, ", ") + "]", nil
+	case []testSetting:
+		if len(value) == 0 {
+			return "[]", nil
+		}
+		var b strings.Builder
+		b.WriteString("[\n")
+		for _, test := range value {
+			id, err := json.Marshal(test.ID)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&b, "  { id = %s, enable = %t },\n", id, test.Enable)
+		}
+		b.WriteString("]")
+		return b.String(), nil
+	default:
+		text, err := json.Marshal(value)
+		return string(text), err
 	}
-	b.WriteString("]")
-	return b.String(), nil
 }
 
 // flat is the configuration as values by their full keys.
@@ -416,33 +442,64 @@ func configOf(s client.SiteConfig) (siteConfig, error) {
 }
 
 // input is the blocks of a file as the server takes them.
-func (c siteConfig) input(blocks []string) (*client.BomValidationInput, *client.MachineValidationInput) {
+func (c siteConfig) input(keys keySet) (*client.BomValidationInput, *client.MachineValidationInput) {
 	var bom *client.BomValidationInput
 	var machine *client.MachineValidationInput
-	text := func(d durationText) *string { return new(d.String()) }
-	if b := c.Bom; slices.Contains(blocks, bomBlockName) {
+	text := func(k keySet, key string, d durationText) *string { return given(k, key, new(d.String())) }
+	if k, b := keys.block(bomBlockName), c.Bom; k != nil {
 		bom = &client.BomValidationInput{
-			Enabled: &b.Enabled, IgnoreUnassignedMachines: &b.IgnoreUnassignedMachines,
-			AllowAllocationOnValidationFailure: &b.AllowAllocationOnValidationFailure,
-			FindMatchInterval:                  text(b.FindMatchInterval), AutoGenerateMissingSku: &b.AutoGenerateMissingSku,
-			AutoGenerateMissingSkuInterval: text(b.AutoGenerateMissingSkuInterval),
+			Enabled:                            given(k, "enabled", &b.Enabled),
+			IgnoreUnassignedMachines:           given(k, "ignore_unassigned_machines", &b.IgnoreUnassignedMachines),
+			AllowAllocationOnValidationFailure: given(k, "allow_allocation_on_validation_failure", &b.AllowAllocationOnValidationFailure),
+			FindMatchInterval:                  text(k, "find_match_interval", b.FindMatchInterval),
+			AutoGenerateMissingSku:             given(k, "auto_generate_missing_sku", &b.AutoGenerateMissingSku),
+			AutoGenerateMissingSkuInterval:     text(k, "auto_generate_missing_sku_interval", b.AutoGenerateMissingSkuInterval),
 		}
 	}
-	if m := c.Machine; slices.Contains(blocks, machineBlockName) {
+	if k, m := keys.block(machineBlockName), c.Machine; k != nil {
 		machine = &client.MachineValidationInput{
-			Enabled: &m.Enabled, TestSelectionMode: &m.TestSelectionMode.TestSelectionMode, RunInterval: text(m.RunInterval),
-			StaleRunTimeout: text(m.StaleRunTimeout), Tests: []client.TestSettingInput{}, ApprovedPluginRegistries: list(m.ApprovedPluginRegistries),
-			AllowedPluginTypes: list(m.AllowedPluginTypes), AllowPrivilegedPlugins: &m.AllowPrivilegedPlugins,
-			AllowFullHostPlugins: &m.AllowFullHostPlugins, RequireTests: &m.RequireTests, HeartbeatTimeout: text(m.HeartbeatTimeout),
-			RunRetention: text(m.RunRetention), RebootBeforeValidation: &m.RebootBeforeValidation, Cleanup: &m.Cleanup.CleanupMode,
-			ContainerArgs: list(m.ContainerArgs), AttemptLogs: &client.AttemptLogsInput{
-				Enabled: &m.AttemptLogs.Enabled, MaxChunkBytes: &m.AttemptLogs.MaxChunkBytes,
-				MaxAttemptBytes: &m.AttemptLogs.MaxAttemptBytes, Retention: text(m.AttemptLogs.Retention),
-			},
+			Enabled:                given(k, "enabled", &m.Enabled),
+			TestSelectionMode:      given(k, "test_selection_mode", &m.TestSelectionMode.TestSelectionMode),
+			RunInterval:            text(k, "run_interval", m.RunInterval),
+			StaleRunTimeout:        text(k, "stale_run_timeout", m.StaleRunTimeout),
+			AllowPrivilegedPlugins: given(k, "allow_privileged_plugins", &m.AllowPrivilegedPlugins),
+			AllowFullHostPlugins:   given(k, "allow_full_host_plugins", &m.AllowFullHostPlugins),
+			RequireTests:           given(k, "require_tests", &m.RequireTests),
+			HeartbeatTimeout:       text(k, "heartbeat_timeout", m.HeartbeatTimeout),
+			RunRetention:           text(k, "run_retention", m.RunRetention),
+			RebootBeforeValidation: given(k, "reboot_before_validation", &m.RebootBeforeValidation),
+			Cleanup:                given(k, "cleanup", &m.Cleanup.CleanupMode),
+			AttemptLogs:            m.AttemptLogs.input(k.block("attempt_logs")),
+		}
+		for key, lists := range map[string]struct {
+			to   *[]string
+			from []string
+		}{
+			"approved_plugin_registries": {&machine.ApprovedPluginRegistries, m.ApprovedPluginRegistries},
+			"allowed_plugin_types":       {&machine.AllowedPluginTypes, m.AllowedPluginTypes},
+			"container_args":             {&machine.ContainerArgs, m.ContainerArgs},
+		} {
+			if _, ok := k[key]; ok {
+				*lists.to = list(lists.from)
+			}
+		}
+		if _, ok := k["tests"]; ok {
+			machine.Tests = []client.TestSettingInput{}
 		}
 		for _, test := range m.Tests {
 			machine.Tests = append(machine.Tests, client.TestSettingInput{Id: test.ID, Enable: test.Enable})
 		}
 	}
 	return bom, machine
+}
+
+// input is the table as the server takes it; nil where the file lacks it.
+func (l attemptLogs) input(k keySet) *client.AttemptLogsInput {
+	if k == nil {
+		return nil
+	}
+	return &client.AttemptLogsInput{
+		Enabled: given(k, "enabled", &l.Enabled), MaxChunkBytes: given(k, "max_chunk_bytes", &l.MaxChunkBytes),
+		MaxAttemptBytes: given(k, "max_attempt_bytes", &l.MaxAttemptBytes), Retention: given(k, "retention", new(l.Retention.String())),
+	}
 }

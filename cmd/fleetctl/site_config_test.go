@@ -36,22 +36,23 @@ func TestWhatIsWrongWithAConfigurationFileIsToldByKeyAndLine(t *testing.T) {
 
 func TestABlockOfAConfigurationFileIsTheWholeOfIt(t *testing.T) {
 	t.Parallel()
-	config, blocks, err := parseConfig([]byte("[bom_validation]\nenabled = true\nfind_match_interval = \"90s\"\n"))
+	config, keys, err := parseConfig([]byte("[bom_validation]\nenabled = true\nfind_match_interval = \"90s\"\n"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"bom_validation"}, blocks)
+	require.NotNil(t, keys.block("bom_validation"))
 	want := defaultConfig()
 	want.Bom.Enabled, want.Bom.FindMatchInterval = true, durationText{fleet.Duration(90e9)}
 	require.Equal(t, want, config)
-	bom, machine := config.input(blocks)
+	bom, machine := config.input(keys)
 	require.Nil(t, machine)
-	require.Equal(t, []string{"1m30s", "5m"}, []string{*bom.FindMatchInterval, *bom.AutoGenerateMissingSkuInterval})
+	require.Equal(t, "1m30s", *bom.FindMatchInterval)
+	require.Nil(t, bom.AutoGenerateMissingSkuInterval, "the server has its own defaults")
 
-	config, blocks, err = parseConfig([]byte("# nothing\n"))
+	config, keys, err = parseConfig([]byte("# nothing\n"))
 	require.NoError(t, err)
-	require.Empty(t, blocks)
+	require.Empty(t, keys)
 	require.Equal(t, defaultConfig(), config)
 
-	config, blocks, err = parseConfig([]byte(`
+	config, keys, err = parseConfig([]byte(`
 [machine_validation_config]
 enabled = true
 test_selection_mode = "EnableAll"
@@ -63,7 +64,11 @@ cleanup = "agent"
 retention = "30d"
 `))
 	require.NoError(t, err)
-	require.Equal(t, []string{"machine_validation_config"}, blocks)
+	bom, machine = config.input(keys)
+	require.Nil(t, bom)
+	require.Equal(t, "30d", *machine.AttemptLogs.Retention)
+	require.Nil(t, machine.AttemptLogs.Enabled)
+	require.Nil(t, machine.ContainerArgs)
 	require.Equal(t, []testSetting{{"CudaSample", true}}, config.Machine.Tests)
 	require.Equal(t, selectionWord{fleet.SelectEnableAll}, config.Machine.TestSelectionMode)
 	require.Equal(t, cleanupWord{fleet.CleanupAgent}, config.Machine.Cleanup)
@@ -71,12 +76,12 @@ retention = "30d"
 
 	// What is written is read back.
 	config.Machine.ApprovedPluginRegistries = []string{"a.example", "b.example:5000"}
-	config.Machine.ContainerArgs = []string{`--label="x\y"`, "é"}
+	config.Machine.ContainerArgs = []string{`--label="x\y"`, "é", ",", `","`}
 	text, err := config.toml()
 	require.NoError(t, err)
-	again, blocks, err := parseConfig([]byte(text))
+	again, keys, err := parseConfig([]byte(text))
 	require.NoError(t, err, text)
-	require.Equal(t, []string{"bom_validation", "machine_validation_config"}, blocks)
+	require.NotNil(t, keys.block("bom_validation"))
 	require.Equal(t, config, again)
 }
 
