@@ -110,6 +110,7 @@ const (
 	EventSkuGenerationAttempted MachineEvent = "SKU_GENERATION_ATTEMPTED" // the missing SKU was to be generated from the machine, whether or not that worked
 	EventBomValidationDisabled  MachineEvent = "BOM_VALIDATION_DISABLED"  // the site does not validate: the machine goes on
 	EventRebooted               MachineEvent = "REBOOTED"                 // the host restarted before its tests
+	EventRebootSkipped          MachineEvent = "REBOOT_SKIPPED"           // the site no longer has hosts restart before their tests
 	EventValidationNotAvailable MachineEvent = "VALIDATION_NOT_AVAILABLE" // no test can be run: the machine passes
 	EventAllocated              MachineEvent = "ALLOCATED"                // it was given to an allocation
 	EventReleased               MachineEvent = "RELEASED"                 // it was given back
@@ -193,6 +194,7 @@ func MachineTransitions() []MachineTransition {
 		{EventBomValidationDisabled, at(matching, updating, verifying, mismatched, waiting, missing), onward},
 
 		{EventRebooted, at(rebooting), at(running)},
+		{EventRebootSkipped, at(rebooting), at(running)},
 		{EventValidationNotAvailable, at(running), at(ready)},
 
 		{EventAllocated, at(ready), at(allocated)},

@@ -298,3 +298,20 @@ func TestWhatAStateWantsOfTheHostIsClaimedAndFinishedByItsAgent(t *testing.T) {
 	events := l.way(t, m.ID, 0)
 	require.Equal(t, []string{"SKU_VERIFIED > VALIDATING/REBOOTING", "REBOOTED > VALIDATING/RUNNING", validated}, events[len(events)-3:])
 }
+
+func TestAMachineDoesNotWaitForWhatItsSiteNoLongerWants(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	l.newSku(t, l.site, "n", l.components)
+	l.updateSite(t, variables{"siteId": l.site, "machineValidation": variables{"enabled": true, "cleanup": "AGENT", "rebootBeforeValidation": true}})
+	m := l.arrives(t, readyMac, l.good)
+	require.Equal(t, "REBOOTING", m.position())
+	l.updateSite(t, variables{"siteId": l.site, "machineValidation": variables{"rebootBeforeValidation": false}})
+	l.becomes(t, m.ID, "READY")
+	require.Equal(t, []string{"REBOOT_SKIPPED > VALIDATING/RUNNING", validated}, l.way(t, m.ID, 3))
+	l.called(t, allocateMachine, variables{"machineId": m.ID, "allocationName": "a"})
+	require.Equal(t, "CLEANUP", l.called(t, releaseMachine, variables{"machineId": m.ID}).position())
+	l.updateSite(t, variables{"siteId": l.site, "machineValidation": variables{"cleanup": "NONE"}})
+	l.becomes(t, m.ID, "UPDATING_INVENTORY")
+	require.Zero(t, l.count(t, `SELECT count(*) FROM work_items WHERE finished_at IS NULL AND kind <> 'REFRESH_INVENTORY'`))
+}

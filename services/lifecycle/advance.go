@@ -37,11 +37,20 @@ func (c Configuration) Onward(context *fleet.RunContext) fleet.MachinePosition {
 	switch {
 	case context == nil:
 		return fleet.MachinePosition{State: fleet.StateReady}
-	case c.Validation.Enabled && c.Validation.RebootBeforeValidation:
-		return fleet.MachinePosition{State: fleet.StateValidating, Sub: fleet.SubRebooting}
+	case c.reboots():
+		return rebooting()
 	default:
 		return fleet.MachinePosition{State: fleet.StateValidating, Sub: fleet.SubRunning}
 	}
+}
+
+// reboots tells whether hosts of the site restart before their tests.
+func (c Configuration) reboots() bool {
+	return c.Validation.Enabled && c.Validation.RebootBeforeValidation
+}
+
+func rebooting() fleet.MachinePosition {
+	return fleet.MachinePosition{State: fleet.StateValidating, Sub: fleet.SubRebooting}
 }
 
 // A Validator decides and makes the moves of a machine through BOM validation. It
@@ -88,8 +97,12 @@ func step(ctx context.Context, tx *ent.Client, v Validator, m *ent.Machine, conf
 	case fleet.StateReady, fleet.StateBomValidating:
 		return v.Step(ctx, tx, m, config, trigger)
 	case fleet.StateValidating:
-		if m.SubState != nil && *m.SubState == fleet.SubRebooting {
-			return false, nil // until the agent has finished the work
+		if Position(m) == rebooting() {
+			if config.reboots() {
+				return false, nil // until the agent has finished the work
+			}
+			change.Event = fleet.EventRebootSkipped
+			return true, Move(ctx, tx, m, fleet.MachinePosition{State: fleet.StateValidating, Sub: fleet.SubRunning}, change)
 		}
 		change.Event = fleet.EventValidationNotAvailable
 		change.Message = "this server runs no tests: the machine passes"
