@@ -206,3 +206,28 @@ func TestReplacementsAndReportsAtOnceLeaveEveryMachineVerified(t *testing.T) {
 	}
 	require.Zero(t, h.count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
 }
+
+// Many machines that name one SKU, which does not exist, arrive at once: one of them
+// is what it is generated from, and none waits for another that waits for it.
+func TestOfMachinesThatNameAMissingSkuAtOnceOneIsItsSource(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, variables{"autoGenerateMissingSku": true})
+	const total = 24
+	mac := func(i int) string { return fmt.Sprintf("02:00:00:00:04:%02x", i) }
+	for i := range total {
+		l.expect(t, mac(i), "no-sku")
+	}
+	answers := make([]answer, total)
+	atOnce(total, func(i int) {
+		answers[i] = l.do(t, l.admin, reportInventory, variables{"input": variables{"siteId": l.site, "bmcMacAddress": mac(i), "inventory": l.good}})
+	})
+	require.Equal(t, map[string]int{"": total}, outcomes(t, answers))
+	for i := range total {
+		var out struct{ Machine machine }
+		l.must(t, `query($mac: String) { machine(site: "dc1", bmcMacAddress: $mac) { id state subState skuName } }`, variables{"mac": mac(i)}, &out)
+		require.Equal(t, "READY", out.Machine.position())
+	}
+	require.Equal(t, 1, l.count(t, `SELECT count(*) FROM skus WHERE name = 'no-sku'`))
+	require.Equal(t, total, l.count(t, `SELECT count(*) FROM expected_machines WHERE machine_id IS NOT NULL AND sku_id IS NOT NULL`))
+	require.Zero(t, l.count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
+}

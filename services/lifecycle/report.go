@@ -79,8 +79,12 @@ func (s *Service) ReportInventory(ctx context.Context, in Report) (Reported, err
 		})
 	}
 	out, err := report()
-	if name, kind := pgdb.Constraint(err); kind == pgdb.KindUnique && name == "machines_site_id_bmc_mac_address_key" {
-		out, err = report() // another report of the same machine created it meanwhile
+	name, violated := pgdb.Constraint(err)
+	// Another report created the same machine meanwhile, or one that has the name that
+	// was expected of this one.
+	beaten := name == "machines_site_id_bmc_mac_address_key" || name == "machines_site_id_name_key" && in.Name == ""
+	if violated == pgdb.KindUnique && beaten {
+		out, err = report()
 	}
 	if err != nil {
 		return Reported{}, nameTaken(err, in.nameOrDefault())
@@ -179,9 +183,13 @@ func (s *Service) store(ctx context.Context, tx *ent.Client, in Report, inventor
 	ids := make([]string, 0, 2)
 	m, err := tx.Machine.Query().
 		Where(machine.SiteID(in.SiteID), machine.BmcMACAddress(in.BmcMacAddress), pgdb.ForNoKeyUpdate).Only(ctx)
+	var expected *ent.ExpectedMachine
 	switch {
 	case ent.IsNotFound(err):
-		if m, err = s.create(ctx, tx, in, inventory); err != nil {
+		if expected, err = expectation(ctx, tx, in); err != nil {
+			return nil, err
+		}
+		if m, err = s.create(ctx, tx, in, inventory, expected); err != nil {
 			return nil, err
 		}
 		ids = append(ids, m.ID, "created")
@@ -194,15 +202,18 @@ func (s *Service) store(ctx context.Context, tx *ent.Client, in Report, inventor
 	if err != nil {
 		return nil, err
 	}
-	return ids, Advance(ctx, tx, s.validator, written, Trigger{Before: m}, s.now)
+	if err := Advance(ctx, tx, s.validator, written, Trigger{Before: m}, s.now); err != nil || expected == nil {
+		return ids, err
+	}
+	// Last: who creates a SKU locks the site and then the entries that name it, and the
+	// move before may have done so as well.
+	return ids, seen(ctx, tx, expected.ID, m.ID)
 }
 
-func (s *Service) create(ctx context.Context, tx *ent.Client, in Report, inventory fleet.Inventory) (*ent.Machine, error) {
+// create makes the machine of a first report, with what is expected of it, if
+// anything is.
+func (s *Service) create(ctx context.Context, tx *ent.Client, in Report, inventory fleet.Inventory, expected *ent.ExpectedMachine) (*ent.Machine, error) {
 	now := s.now()
-	expected, err := expectation(ctx, tx, in)
-	if err != nil {
-		return nil, err
-	}
 	create := tx.Machine.Create().
 		SetSiteID(in.SiteID).SetName(in.nameOrDefault()).SetBmcMACAddress(in.BmcMacAddress).SetKind(kind(inventory)).
 		SetState(fleet.StateIngesting).SetStateChangedAt(now).SetCreatedAt(now).SetUpdatedAt(now)
@@ -219,11 +230,6 @@ func (s *Service) create(ctx context.Context, tx *ent.Client, in Report, invento
 	m, err := create.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create machine: %w", err)
-	}
-	if expected != nil {
-		if err := seen(ctx, tx, expected.ID, m.ID); err != nil {
-			return nil, err
-		}
 	}
 	details["name"] = m.Name
 	to := Position(m)
