@@ -35,7 +35,7 @@ type HealthAlert struct {
 	Message string `json:"message,omitempty"`
 	// What a tenant may read; null where a tenant should see nothing.
 	TenantMessage *string `json:"tenant_message,omitempty"`
-	// What the alert entails, such as PreventAllocations.
+	// What the alert entails, such as PREVENT_ALLOCATIONS.
 	Classifications []string `json:"classifications,omitempty"`
 	// Since when the alert stands in its present form.
 	InAlertSince time.Time `json:"in_alert_since,omitempty"`

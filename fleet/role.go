@@ -9,8 +9,8 @@ type Role string
 // The roles.
 const (
 	RoleViewer   Role = "VIEWER"   // reads everything but secrets
-	RoleOperator Role = "OPERATOR" // also assigns, unassigns and verifies SKUs, and reports inventories
-	RoleAdmin    Role = "ADMIN"    // also manages sites, SKUs and tokens, and may force
+	RoleOperator Role = "OPERATOR" // also assigns, unassigns and verifies SKUs, reports inventories, allocates and releases machines, raises and clears alerts
+	RoleAdmin    Role = "ADMIN"    // also manages sites, SKUs, expected machines and tokens, deletes machines, and may force
 	RoleAgent    Role = "AGENT"    // acts on its own machine only
 )
 

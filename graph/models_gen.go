@@ -72,7 +72,7 @@ type AssignSkuInput struct {
 
 // Payload of assignSku.
 type AssignSkuPayload struct {
-	// The machine after the assignment and its verification.
+	// The machine after the assignment.
 	Machine *ent.Machine `json:"machine"`
 }
 
@@ -863,7 +863,7 @@ type VerifyMachineSkuInput struct {
 
 // Payload of verifyMachineSku.
 type VerifyMachineSkuPayload struct {
-	// The machine after the verification.
+	// The machine, which waits for a fresh inventory.
 	Machine *ent.Machine `json:"machine"`
 }
 

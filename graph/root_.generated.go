@@ -6122,7 +6122,7 @@ type HealthAlert implements Node {
   """
   tenantMessage: String
   """
-  What the alert entails, such as PreventAllocations.
+  What the alert entails, such as PREVENT_ALLOCATIONS.
   """
   classifications: [String!]!
   """
@@ -8553,11 +8553,11 @@ enum Role @goModel(model: "fleetgraph/fleet.Role") {
   """
   VIEWER
   """
-  Also assigns, unassigns and verifies SKUs, and reports inventories.
+  Also assigns, unassigns and verifies SKUs, reports inventories, allocates and releases machines, raises and clears alerts.
   """
   OPERATOR
   """
-  Also manages sites, SKUs and tokens, and may force.
+  Also manages sites, SKUs, expected machines and tokens, deletes machines, and may force.
   """
   ADMIN
   """
@@ -11409,8 +11409,8 @@ type ReplaceAllExpectedMachinesPayload {
 
 extend type Mutation {
   """
-  Stores a machine's hardware inventory, creating the machine at first sight of its BMC MAC address, and matches or
-  verifies it against the site's SKUs. Role: operator, or agent for its own machine.
+  Stores a machine's hardware inventory, creating the machine at first sight of its BMC MAC address, and takes it as far
+  as it can go: matches or verifies it against the site's SKUs. Role: operator, or agent for its own machine.
   """
   reportInventory("What was found." input: ReportInventoryInput!): ReportInventoryPayload!
   """
@@ -12027,7 +12027,8 @@ extend type Mutation {
   "Creates several SKUs of one site: all or none. Role: admin."
   createSkus("What to create." input: CreateSkusInput!): CreateSkusPayload!
   """
-  Replaces the components of a SKU and verifies every machine that has it. Absent description and deviceType keep
+  Replaces the components of a SKU and asks for a verification of every machine that has it, each beginning with a fresh
+  inventory; none of them can be allocated before. Absent description and deviceType keep
   their value; null clears them. Role: admin.
   """
   replaceSku("What to replace." input: ReplaceSkuInput!): ReplaceSkuPayload!
@@ -12036,17 +12037,19 @@ extend type Mutation {
   "Deletes a SKU that no machine has. Otherwise the error counts the machines and names the first 20. Role: admin."
   deleteSku("What to delete." input: DeleteSkuInput!): DeleteSkuPayload!
   """
-  Assigns a SKU to a machine and verifies it. Without force the machine must have no SKU and be READY,
-  WAITING_FOR_SKU_ASSIGNMENT, SKU_VERIFICATION_FAILED or SKU_MISSING. Role: operator; with force: admin.
+  Assigns a SKU to a machine and asks for a verification, which begins with a fresh inventory. Without force the machine
+  must have no SKU and be READY, WAITING_FOR_SKU_ASSIGNMENT, SKU_VERIFICATION_FAILED, SKU_MISSING, or UPDATING_INVENTORY
+  after a match. Role: operator; with force: admin.
   """
   assignSku("What to assign." input: AssignSkuInput!): AssignSkuPayload!
   """
-  Takes a machine's SKU away. Without force the machine must be READY or SKU_VERIFICATION_FAILED. The next inventory
-  is matched against the site's SKUs again. Role: operator; with force: admin.
+  Takes a machine's SKU away. Without force the machine must be READY or SKU_VERIFICATION_FAILED. It is held
+  against the site's SKUs again at once. Role: operator; with force: admin.
   """
   unassignSku("What to unassign." input: UnassignSkuInput!): UnassignSkuPayload!
   """
-  Compares a machine with its SKU again. The machine must be READY or SKU_VERIFICATION_FAILED and have a SKU.
+  Asks for a verification of a machine, which begins with a fresh inventory. The machine must be READY or
+  SKU_VERIFICATION_FAILED; one without a SKU is held against those of its site instead.
   Role: operator.
   """
   verifyMachineSku("What to verify." input: VerifyMachineSkuInput!): VerifyMachineSkuPayload!
@@ -12517,7 +12520,7 @@ input AssignSkuInput {
 
 "Payload of assignSku."
 type AssignSkuPayload {
-  "The machine after the assignment and its verification."
+  "The machine after the assignment."
   machine: Machine!
 }
 
@@ -12547,7 +12550,7 @@ input VerifyMachineSkuInput {
 
 "Payload of verifyMachineSku."
 type VerifyMachineSkuPayload {
-  "The machine after the verification."
+  "The machine, which waits for a fresh inventory."
   machine: Machine!
 }
 `, BuiltIn: false},

@@ -40,7 +40,7 @@ func (HealthAlert) Fields() []ent.Field {
 		field.String("tenant_message").Optional().Nillable().
 			Comment("What a tenant may read; null where a tenant should see nothing."),
 		field.Strings("classifications").
-			Comment("What the alert entails, such as PreventAllocations."),
+			Comment("What the alert entails, such as PREVENT_ALLOCATIONS."),
 		field.Time("in_alert_since").Default(time.Now).
 			Annotations(entgql.OrderField("IN_ALERT_SINCE")).
 			Comment("Since when the alert stands in its present form."),

@@ -61,7 +61,7 @@ func (v *AllocateMachineResponse) GetAllocateMachine() AllocateMachineAllocateMa
 //
 // Payload of assignSku.
 type AssignSkuAssignSkuAssignSkuPayload struct {
-	// The machine after the assignment and its verification.
+	// The machine after the assignment.
 	Machine MachineFields `json:"machine"`
 }
 
@@ -94,8 +94,9 @@ func (v *AssignSkuInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
 
 // AssignSkuResponse is returned by AssignSku on success.
 type AssignSkuResponse struct {
-	// Assigns a SKU to a machine and verifies it. Without force the machine must have no SKU and be READY,
-	// WAITING_FOR_SKU_ASSIGNMENT, SKU_VERIFICATION_FAILED or SKU_MISSING. Role: operator; with force: admin.
+	// Assigns a SKU to a machine and asks for a verification, which begins with a fresh inventory. Without force the machine
+	// must have no SKU and be READY, WAITING_FOR_SKU_ASSIGNMENT, SKU_VERIFICATION_FAILED, SKU_MISSING, or UPDATING_INVENTORY
+	// after a match. Role: operator; with force: admin.
 	AssignSku AssignSkuAssignSkuAssignSkuPayload `json:"assignSku"`
 }
 
@@ -1672,7 +1673,7 @@ type HealthAlertFields struct {
 	Target string `json:"target"`
 	// What a person should read; one line a difference.
 	Message string `json:"message"`
-	// What the alert entails, such as PreventAllocations.
+	// What the alert entails, such as PREVENT_ALLOCATIONS.
 	Classifications []string `json:"classifications"`
 	// Since when the alert stands in its present form.
 	InAlertSince time.Time `json:"inAlertSince"`
@@ -3636,7 +3637,8 @@ func (v *ReplaceSkuReplaceSkuReplaceSkuPayload) GetSku() SkuFields { return v.Sk
 
 // ReplaceSkuResponse is returned by ReplaceSku on success.
 type ReplaceSkuResponse struct {
-	// Replaces the components of a SKU and verifies every machine that has it. Absent description and deviceType keep
+	// Replaces the components of a SKU and asks for a verification of every machine that has it, each beginning with a fresh
+	// inventory; none of them can be allocated before. Absent description and deviceType keep
 	// their value; null clears them. Role: admin.
 	ReplaceSku ReplaceSkuReplaceSkuReplaceSkuPayload `json:"replaceSku"`
 }
@@ -3702,8 +3704,8 @@ func (v *ReportInventoryReportInventoryReportInventoryPayload) GetCreated() bool
 
 // ReportInventoryResponse is returned by ReportInventory on success.
 type ReportInventoryResponse struct {
-	// Stores a machine's hardware inventory, creating the machine at first sight of its BMC MAC address, and matches or
-	// verifies it against the site's SKUs. Role: operator, or agent for its own machine.
+	// Stores a machine's hardware inventory, creating the machine at first sight of its BMC MAC address, and takes it as far
+	// as it can go: matches or verifies it against the site's SKUs. Role: operator, or agent for its own machine.
 	ReportInventory ReportInventoryReportInventoryReportInventoryPayload `json:"reportInventory"`
 }
 
@@ -4257,8 +4259,8 @@ func (v *UnassignSkuInput) GetIdempotencyKey() *string { return v.IdempotencyKey
 
 // UnassignSkuResponse is returned by UnassignSku on success.
 type UnassignSkuResponse struct {
-	// Takes a machine's SKU away. Without force the machine must be READY or SKU_VERIFICATION_FAILED. The next inventory
-	// is matched against the site's SKUs again. Role: operator; with force: admin.
+	// Takes a machine's SKU away. Without force the machine must be READY or SKU_VERIFICATION_FAILED. It is held
+	// against the site's SKUs again at once. Role: operator; with force: admin.
 	UnassignSku UnassignSkuUnassignSkuUnassignSkuPayload `json:"unassignSku"`
 }
 
@@ -4463,7 +4465,8 @@ func (v *VerifyMachineSkuInput) GetIdempotencyKey() *string { return v.Idempoten
 
 // VerifyMachineSkuResponse is returned by VerifyMachineSku on success.
 type VerifyMachineSkuResponse struct {
-	// Compares a machine with its SKU again. The machine must be READY or SKU_VERIFICATION_FAILED and have a SKU.
+	// Asks for a verification of a machine, which begins with a fresh inventory. The machine must be READY or
+	// SKU_VERIFICATION_FAILED; one without a SKU is held against those of its site instead.
 	// Role: operator.
 	VerifyMachineSku VerifyMachineSkuVerifyMachineSkuVerifyMachineSkuPayload `json:"verifyMachineSku"`
 }
@@ -4478,7 +4481,7 @@ func (v *VerifyMachineSkuResponse) GetVerifyMachineSku() VerifyMachineSkuVerifyM
 //
 // Payload of verifyMachineSku.
 type VerifyMachineSkuVerifyMachineSkuVerifyMachineSkuPayload struct {
-	// The machine after the verification.
+	// The machine, which waits for a fresh inventory.
 	Machine MachineFields `json:"machine"`
 }
 
