@@ -657,3 +657,29 @@ func TestAnAssignmentIsNotLostToAMatchThatIsPending(t *testing.T) {
 	require.Equal(t, "READY", l.arrives(t, readyMac, l.good).position())
 	require.Equal(t, "SKU_VERIFIED", l.history(t, m.ID)[len(l.history(t, m.ID))-2].Cause)
 }
+
+// What a site let pass is judged when it no longer does, and so is what changed while
+// it did not validate, or while a host was to restart.
+func TestNoReadyMachineIsAllocatableWithHardwareThatNobodyJudged(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, variables{"allowAllocationOnValidationFailure": true})
+	l.newSku(t, l.site, "n", l.components)
+	m, second := l.arrives(t, readyMac, l.good), l.arrives(t, waitingMac, l.good)
+	require.Equal(t, "READY", l.arrives(t, readyMac, l.bad).position())
+	l.configure(t, variables{"allowAllocationOnValidationFailure": false})
+	l.becomes(t, m.ID, "SKU_VERIFICATION_FAILED")
+	require.Equal(t, "READY", l.status(t, second.ID).position(), "one that matches stays")
+
+	l.configure(t, variables{"enabled": false})
+	require.Equal(t, "READY", l.arrives(t, waitingMac, l.bad).position())
+	l.configure(t, nil)
+	l.becomes(t, second.ID, "SKU_VERIFICATION_FAILED")
+
+	l.updateSite(t, variables{"siteId": l.site, "machineValidation": variables{"enabled": true, "rebootBeforeValidation": true}})
+	third := l.arrives(t, "02:00:00:00:00:03", l.good)
+	require.Equal(t, "REBOOTING", third.position())
+	require.Equal(t, "REBOOTING", l.arrives(t, "02:00:00:00:00:03", l.bad).position())
+	l.updateSite(t, variables{"siteId": l.site, "machineValidation": variables{"rebootBeforeValidation": false}})
+	l.becomes(t, third.ID, "UPDATING_INVENTORY")
+	require.Equal(t, "SKU_VERIFICATION_FAILED", l.arrives(t, "02:00:00:00:00:03", l.bad).position())
+}

@@ -82,7 +82,7 @@ func (s *Service) EvaluateSku(ctx context.Context, args EvaluateSku) error {
 		machine.And(machine.SkuNameIsNil(), machine.MatchKeyIn(row.MatchKey, ""), machine.Or(
 			machine.StateEQ(fleet.StateReady), machine.SubStateEQ(fleet.SubWaitingForSkuAssignment))),
 	))
-	last, err := s.page(ctx, concerned, args.After, func(m *ent.Machine) bool {
+	last, err := s.page(ctx, concerned, args.After, lifecycle.Trigger{}, func(m *ent.Machine) bool {
 		return m.SkuName != nil || s.matchesOne(ctx, m, described(row))
 	})
 	if err != nil || last == "" {
@@ -108,7 +108,7 @@ func (s *Service) matchesOne(ctx context.Context, m *ent.Machine, row sku.Sku) b
 // EvaluateSite does that job.
 func (s *Service) EvaluateSite(ctx context.Context, args EvaluateSite) error {
 	concerned := machine.And(machine.SiteID(args.SiteID), machine.StateNEQ(fleet.StateAllocated))
-	last, err := s.page(ctx, concerned, args.After, func(*ent.Machine) bool { return true })
+	last, err := s.page(ctx, concerned, args.After, lifecycle.Trigger{Configured: true}, func(*ent.Machine) bool { return true })
 	if err != nil || last == "" {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Service) EvaluateSite(ctx context.Context, args EvaluateSite) error {
 
 // page looks at the machines after an id that are concerned and taken, and returns
 // the last id; empty at the end.
-func (s *Service) page(ctx context.Context, concerned predicate.Machine, after string, taken func(*ent.Machine) bool) (last string, err error) {
+func (s *Service) page(ctx context.Context, concerned predicate.Machine, after string, trigger lifecycle.Trigger, taken func(*ent.Machine) bool) (last string, err error) {
 	rows, err := s.client.Machine.Query().Where(concerned, machine.IDGT(after)).
 		Order(ent.Asc(machine.FieldID)).Limit(jobPage).All(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Service) page(ctx context.Context, concerned predicate.Machine, after s
 		if !taken(m) {
 			continue
 		}
-		if err := s.attend(ctx, m.ID, lifecycle.Trigger{}); err != nil {
+		if err := s.attend(ctx, m.ID, trigger); err != nil {
 			return "", err
 		}
 	}

@@ -40,7 +40,7 @@ type step struct {
 // Step makes the next move of m through BOM validation; see lifecycle.Validator.
 func (s *Service) Step(ctx context.Context, tx *ent.Client, m *ent.Machine, config lifecycle.Configuration, trigger *lifecycle.Trigger) (moved bool, err error) {
 	st := &step{s: s, tx: tx, m: m, config: config, trigger: trigger, now: s.now()}
-	if m.State == fleet.StateAllocated {
+	if m.State == fleet.StateAllocated || m.State == fleet.StateValidating {
 		return false, st.recordChange(ctx)
 	}
 	if err := st.gather(ctx); err != nil {
@@ -65,10 +65,11 @@ func (s *Service) Step(ctx context.Context, tx *ent.Client, m *ent.Machine, conf
 // not made for other reasons is not tried again at once.
 func (s *Service) Due(m *ent.Machine, config lifecycle.Configuration) *time.Time {
 	after := func(last *time.Time, interval fleet.Duration) *time.Time {
-		if last == nil {
-			last = new(s.now())
+		now := s.now()
+		if last != nil && last.Add(time.Duration(interval)).After(now) {
+			return new(last.Add(time.Duration(interval)))
 		}
-		return new(last.Add(time.Duration(interval)))
+		return new(now.Add(time.Duration(interval))) // never in the past, which would starve others
 	}
 	at := lifecycle.Position(m)
 	switch {
@@ -105,11 +106,29 @@ func (st *step) gather(ctx context.Context) error {
 	if err := st.resolveSku(ctx); err != nil {
 		return err
 	}
-	if m.State != fleet.StateReady || st.facts.sku != skuPresent || st.trigger.Before == nil || !st.config.Bom.Enabled {
+	if m.State != fleet.StateReady || st.facts.sku != skuPresent || !st.config.Bom.Enabled {
+		return nil
+	}
+	if st.trigger.Configured {
+		return st.reconsider(ctx)
+	}
+	if st.trigger.Before == nil {
 		return nil
 	}
 	changed, err := st.changed(ctx)
 	st.facts.changed = len(changed) > 0
+	return err
+}
+
+// reconsider holds a READY machine against its SKU by its last inventory: a site that
+// did not validate, or let a mismatch pass, may do otherwise now.
+func (st *step) reconsider(ctx context.Context) error {
+	row, err := st.assigned(ctx)
+	if err != nil {
+		return err
+	}
+	comparison, err := st.s.compare(ctx, st.m, row)
+	st.facts.changed = comparison != nil && !comparison.Match
 	return err
 }
 
@@ -151,6 +170,9 @@ func (st *step) assigned(ctx context.Context) (*ent.Sku, error) {
 // changed lists the components in which the inventory that has just arrived differs
 // from the one before, as far as the SKU compares them.
 func (st *step) changed(ctx context.Context) ([]fleet.Component, error) {
+	if st.trigger.Before == nil {
+		return nil, nil
+	}
 	before, err := hardware(st.trigger.Before)
 	if err != nil || before == nil {
 		return nil, err
@@ -166,8 +188,9 @@ func (st *step) changed(ctx context.Context) ([]fleet.Component, error) {
 	return sku.Changed(before, after, row.SchemaVersion)
 }
 
-// recordChange notes that the hardware of an allocated machine is no longer what it
-// was; nothing else happens until it is released.
+// recordChange notes that the hardware of a machine is no longer what it was; nothing
+// else happens to an allocated one until it is released, and to one that is being
+// tested until it is READY, when it is verified again.
 func (st *step) recordChange(ctx context.Context) error {
 	if st.m.SkuID == nil || !st.config.Bom.Enabled {
 		return nil
@@ -175,6 +198,12 @@ func (st *step) recordChange(ctx context.Context) error {
 	changed, err := st.changed(ctx)
 	if err != nil || len(changed) == 0 {
 		return err
+	}
+	if st.m.State == fleet.StateValidating { // its verification was of other hardware
+		st.m.VerifyRequestedAt = &st.now
+		if err := st.tx.Machine.Update().Where(machine.ID(st.m.ID)).SetVerifyRequestedAt(st.now).Exec(ctx); err != nil {
+			return err
+		}
 	}
 	return lifecycle.Record(ctx, st.tx, st.m, nil, nil, lifecycle.Change{
 		Event: fleet.EventInventoryChanged, At: st.now, Details: map[string]any{"components": changed},
@@ -294,7 +323,7 @@ func (st *step) matchDetails() map[string]any {
 
 func (st *step) verified() (message string, details map[string]any, set []func(*ent.MachineUpdate)) {
 	c := st.comparison
-	st.trigger.Before = nil // what has changed in the inventory is judged
+	st.trigger.Before, st.trigger.Configured = nil, false // what has changed is judged
 	details = map[string]any{"sku": st.sku.Name, "skuRevision": st.sku.Revision}
 	if !c.Match {
 		message = messages(c.Mismatches)

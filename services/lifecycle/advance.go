@@ -20,6 +20,9 @@ type Trigger struct {
 	// Timer: nothing happened but time; what a site spaces out is not due before its
 	// interval has passed.
 	Timer bool
+	// Configured: the site's configuration has changed; what it let pass before is judged
+	// by what is known of the machine.
+	Configured bool
 	// Before is the machine before the inventory that has just arrived was stored; nil
 	// where none has.
 	Before *ent.Machine
@@ -98,6 +101,9 @@ func step(ctx context.Context, tx *ent.Client, v Validator, m *ent.Machine, conf
 		return v.Step(ctx, tx, m, config, trigger)
 	case fleet.StateValidating:
 		if Position(m) == rebooting() {
+			if config.reboots() && trigger.Before != nil {
+				return v.Step(ctx, tx, m, config, trigger)
+			}
 			if config.reboots() {
 				return false, nil // until the agent has finished the work
 			}
