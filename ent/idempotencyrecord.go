@@ -27,7 +27,7 @@ type IdempotencyRecord struct {
 	Mutation string `json:"mutation,omitempty"`
 	// The caller's key.
 	Key string `json:"key,omitempty"`
-	// SHA-256 of the input's canonical form.
+	// SHA-256 of the input's canonical form, sealed where the input may hold a secret.
 	InputHash []byte `json:"input_hash,omitempty"`
 	// Ids of what the mutation returned; null until it committed.
 	Result       []string `json:"result,omitempty"`

@@ -2,6 +2,7 @@ package gqltests_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -759,6 +760,18 @@ func TestCredentialsLeaveTheServerNowhere(t *testing.T) {
 		require.NotContains(t, place, secretUser)
 		require.NotContains(t, place, secretPassword)
 	}
+
+	// What an idempotency key remembers of its input is no hash of a password that anyone could try.
+	var remembered [][]byte
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT array_agg(input_hash) FROM idempotency_records").Scan(&remembered))
+	require.Len(t, remembered, 2)
+	for _, hash := range remembered {
+		require.Greater(t, len(hash), sha256.Size, "sealed")
+	}
+	again := variables{"siteId": r.here, "expectedCount": 1, "expectedMachines": []any{item}, "idempotencyKey": "k"}
+	require.Empty(t, r.do(t, r.admin, replaceAllExpected, variables{"input": again}).Errors, "the repeat of a call")
+	other := []any{merged(item, variables{"bmcPassword": secretPassword + "-3"})}
+	r.refusedFor(t, replaceAllExpected, merged(again, variables{"expectedMachines": other}), "ALREADY_EXISTS", "IDEMPOTENCY_KEY_REUSED")
 
 	// What is stored opens at its own row only.
 	box, err := seal.Open(key)

@@ -24,7 +24,7 @@ func (IdempotencyRecord) Fields() []ent.Field {
 		field.String("caller").Immutable().Comment("Id of the token that called."),
 		field.String("mutation").Immutable().Comment("Name of the mutation."),
 		field.String("key").Immutable().Comment("The caller's key."),
-		field.Bytes("input_hash").Immutable().Comment("SHA-256 of the input's canonical form."),
+		field.Bytes("input_hash").Immutable().Comment("SHA-256 of the input's canonical form, sealed where the input may hold a secret."),
 		field.Strings("result").Optional().Comment("Ids of what the mutation returned; null until it committed."),
 	}
 }

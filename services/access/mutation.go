@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"fleetgraph/ent/idempotencyrecord"
 	"fleetgraph/fleet"
 	"fleetgraph/internal/pgdb"
+	"fleetgraph/internal/seal"
 )
 
 // keyLifetime is how long a key's result is kept: repeats of a lost answer come
@@ -23,11 +25,13 @@ const keyLifetime = 24 * time.Hour
 const maxKeyLength = 255
 
 // Mutation is one call of a mutation. Input is what identifies a repeat and must
-// marshal to JSON; the key itself does not belong in it.
+// marshal to JSON; the key itself does not belong in it. Where Input may hold a
+// secret, Box seals its hash, which would let a weak one be guessed.
 type Mutation struct {
 	Name  string
 	Key   string // idempotency key; empty for none
 	Input any
+	Box   *seal.Box
 }
 
 // Outcome is what a mutation returned: ids and words whose order it defines.
@@ -95,8 +99,12 @@ func claim(ctx context.Context, tx *ent.Client, c *Caller, m Mutation) (*ent.Ide
 	}
 	// Waits for another transaction that has inserted the key and not ended yet.
 	fresh := fleet.NewID(fleet.PrefixIdempotency)
+	stored, err := m.sealed(hash[:], fresh)
+	if err != nil {
+		return nil, err
+	}
 	if err := tx.IdempotencyRecord.Create().SetID(fresh).
-		SetCaller(c.TokenID).SetMutation(m.Name).SetKey(m.Key).SetInputHash(hash[:]).
+		SetCaller(c.TokenID).SetMutation(m.Name).SetKey(m.Key).SetInputHash(stored).
 		OnConflictColumns(idempotencyrecord.FieldCaller, idempotencyrecord.FieldMutation, idempotencyrecord.FieldKey).
 		Ignore().Exec(ctx); err != nil {
 		return nil, err
@@ -105,11 +113,30 @@ func claim(ctx context.Context, tx *ent.Client, c *Caller, m Mutation) (*ent.Ide
 	if err != nil {
 		return nil, err
 	}
-	if record.ID != fresh && string(record.InputHash) != string(hash[:]) {
+	if record.ID == fresh {
+		return record, nil
+	}
+	if first, err := m.opened(record); err != nil || !bytes.Equal(first, hash[:]) {
 		return nil, fleet.Exists("idempotencyKey", "IDEMPOTENCY_KEY_REUSED",
 			"the idempotency key was used before with other input to %s", m.Name)
 	}
 	return record, nil
+}
+
+// sealed is the hash of the input as it is stored in the record of this id.
+func (m Mutation) sealed(hash []byte, id string) ([]byte, error) {
+	if m.Box == nil {
+		return hash, nil
+	}
+	return m.Box.Seal(hash, []byte(id))
+}
+
+// opened is the hash that sealed was given.
+func (m Mutation) opened(record *ent.IdempotencyRecord) ([]byte, error) {
+	if m.Box == nil {
+		return record.InputHash, nil
+	}
+	return m.Box.Open(record.InputHash, []byte(record.ID))
 }
 
 // Sweep forgets the keys whose time is over and returns how many there were.

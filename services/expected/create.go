@@ -40,7 +40,7 @@ func (s *Service) Create(ctx context.Context, in Create) ([]string, error) {
 			return nil, err
 		}
 	}
-	out, err := access.Run(ctx, s.client, access.Mutation{Name: name, Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+	out, err := access.Run(ctx, s.client, access.Mutation{Name: name, Key: in.Key, Input: in, Box: s.box}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
 		if err := lockSite(ctx, tx, in.SiteID); err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func (s *Service) Replace(ctx context.Context, in Replace) (Replaced, error) {
 	if len(in.Items) > maxReplace {
 		return Replaced{}, fleet.Invalid("expectedMachines", "BATCH_SIZE", "at most %d expected machines can be given at once", maxReplace)
 	}
-	out, err := access.Run(ctx, s.client, access.Mutation{Name: "replaceAllExpectedMachines", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+	out, err := access.Run(ctx, s.client, access.Mutation{Name: "replaceAllExpectedMachines", Key: in.Key, Input: in, Box: s.box}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
 		if err := lockSite(ctx, tx, in.SiteID); err != nil {
 			return nil, err
 		}

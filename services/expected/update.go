@@ -48,7 +48,7 @@ func (s *Service) Update(ctx context.Context, in Update) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := access.Run(ctx, s.client, access.Mutation{Name: name, Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+	out, err := access.Run(ctx, s.client, access.Mutation{Name: name, Key: in.Key, Input: in, Box: s.box}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
 		siteID := in.SiteID
 		var err error
 		if in.Batch {
