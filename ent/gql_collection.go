@@ -701,13 +701,13 @@ func (_q *MachineQuery) collect(ctx context.Context, selection relay.Selection, 
 			wholeSku = true
 			columns.Add(machine.FieldSkuID)
 		case "allocatable":
-			columns.Add(machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
+			columns.Add(machine.FieldKind, machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
 			wholeHealthAlerts = true
 			wholeClaim = true
 			wholeSite = true
 			columns.Add(machine.FieldSiteID)
 		case "allocationBlockers":
-			columns.Add(machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
+			columns.Add(machine.FieldKind, machine.FieldState, machine.FieldSubState, machine.FieldVerifyRequestedAt)
 			wholeHealthAlerts = true
 			wholeClaim = true
 			wholeSite = true

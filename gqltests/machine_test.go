@@ -162,6 +162,9 @@ func TestADpuIsReadyWithoutASku(t *testing.T) {
 			require.Equal(t, "a DPU stands outside BOM validation and has no SKU", fault.Message)
 		}
 		h.refusedFor(t, verifySku, variables{"machineId": dpu.ID}, "FAILED_PRECONDITION", "MACHINE_IS_DPU")
+		require.Equal(t, []string{"MACHINE_IS_DPU"}, h.blockers(t, dpu.ID))
+		fault := h.refusedFor(t, allocateMachine, variables{"machineId": dpu.ID, "allocationName": "tenant"}, "FAILED_PRECONDITION", "MACHINE_NOT_ALLOCATABLE")
+		require.Equal(t, "the machine cannot be allocated: the machine is a DPU: it serves the host that it is in", fault.Message)
 		require.Equal(t, before, content())
 		require.Equal(t, []string{"DISCOVERED", "DPU_REPORTED"}, causes(h.history(t, dpu.ID)))
 		again := h.report(t, h.here.id, fmt.Sprintf("02:00:00:00:03:%02x", i), dpu.Name, inventory(t, file))

@@ -52,7 +52,7 @@ type AllocateMachinePayload struct {
 
 // Something that keeps a machine from being allocated.
 type AllocationBlocker struct {
-	// Stable upper-case word: MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones.
+	// Stable upper-case word: MACHINE_IS_DPU, MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones.
 	Code string `json:"code"`
 	// What a person should read.
 	Message string `json:"message"`

@@ -11423,11 +11423,14 @@ extend type Mutation {
   operator.
   """
   releaseMachine("What to release." input: ReleaseMachineInput!): ReleaseMachinePayload!
-  "Deletes a machine that nothing holds; its history stays. Role: admin."
+  """
+  Deletes a machine that nothing holds; its history stays. One that is deleted in CLEANUP and is seen again is new, and
+  is not cleaned. Role: admin.
+  """
   deleteMachine("What to delete." input: DeleteMachineInput!): DeleteMachinePayload!
   """
-  Raises an alert on a machine, or gives the standing one of the same alertId, source and target its new text. Role:
-  operator.
+  Raises an alert on a machine, or gives the standing one of the same alertId, source and target its new text. A machine
+  has at most 100 that people and outside monitors raised. Role: operator.
   """
   raiseHealthAlert("What is wrong." input: RaiseHealthAlertInput!): RaiseHealthAlertPayload!
   "Clears an alert that a person or an outside monitor raised; those of the system clear themselves. Role: operator."
@@ -11451,7 +11454,7 @@ extend type Machine {
 
 "Something that keeps a machine from being allocated."
 type AllocationBlocker {
-  "Stable upper-case word: MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones."
+  "Stable upper-case word: MACHINE_IS_DPU, MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones."
   code: String!
   "What a person should read."
   message: String!

@@ -143,8 +143,8 @@ func (Machine) Annotations() []schema.Annotation {
 		annotation.Resolved("inventory", "inventory_document"),
 		annotation.Resolved("lastVerification", "last_verified_at", "last_verification_match"),
 		annotation.Resolved("skuComparison", "inventory_document", "fabric_ports").With("sku"),
-		annotation.Resolved("allocatable", "state", "sub_state", "verify_requested_at").With("health_alerts", "claim", "site"),
-		annotation.Resolved("allocationBlockers", "state", "sub_state", "verify_requested_at").With("health_alerts", "claim", "site"),
+		annotation.Resolved("allocatable", "kind", "state", "sub_state", "verify_requested_at").With("health_alerts", "claim", "site"),
+		annotation.Resolved("allocationBlockers", "kind", "state", "sub_state", "verify_requested_at").With("health_alerts", "claim", "site"),
 		annotation.Resolved("work").With("work_items"),
 	}
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -31,6 +32,9 @@ type Blocker struct {
 // the machine's site, claim and alerts from its Edges, which must be loaded.
 func Blockers(m *ent.Machine) []Blocker {
 	blockers := []Blocker{}
+	if m.Kind == fleet.KindDPU {
+		blockers = append(blockers, Blocker{"MACHINE_IS_DPU", "the machine is a DPU: it serves the host that it is in"})
+	}
 	if at := Position(m); at.State != fleet.StateReady {
 		blockers = append(blockers, Blocker{"MACHINE_STATE", "the machine is " + at.String() + ", not " + string(fleet.StateReady)})
 	}
@@ -42,10 +46,35 @@ func Blockers(m *ent.Machine) []Blocker {
 	}
 	for _, alert := range m.Edges.HealthAlerts {
 		if slices.Contains(alert.Classifications, PreventAllocations) {
-			blockers = append(blockers, Blocker{"HEALTH_ALERT", alert.AlertID + " (" + alert.Source + "): " + alert.Message})
+			blockers = append(blockers, Blocker{"HEALTH_ALERT", alert.AlertID + " (" + alert.Source + "): " + beginning(alert.Message)})
 		}
 	}
 	return blockers
+}
+
+// beginning is how a text begins, which the alert has in full.
+func beginning(text string) string {
+	const shown = 300
+	runes := []rune(text)
+	if len(runes) <= shown {
+		return text
+	}
+	return string(runes[:shown]) + "…"
+}
+
+// notAllocatable is the error of a machine that blockers keep from being allocated.
+// Its message tells the first ones, its details all.
+func notAllocatable(blockers []Blocker) error {
+	const told = 3
+	texts := make([]string, 0, told+1)
+	for _, b := range blockers[:min(len(blockers), told)] {
+		texts = append(texts, b.Message)
+	}
+	if more := len(blockers) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return fleet.Precondition("MACHINE_NOT_ALLOCATABLE", "the machine cannot be allocated: %s", strings.Join(texts, "; ")).
+		WithDetails(map[string]any{"blockers": blockers})
 }
 
 // Allocate is the input of Service.Allocate.
@@ -75,12 +104,7 @@ func (s *Service) Allocate(ctx context.Context, in Allocate) error {
 			return err
 		}
 		if blockers := Blockers(seen); len(blockers) > 0 {
-			texts := make([]string, len(blockers))
-			for i, b := range blockers {
-				texts[i] = b.Message
-			}
-			return fleet.Precondition("MACHINE_NOT_ALLOCATABLE", "the machine cannot be allocated: %s", strings.Join(texts, "; ")).
-				WithDetails(map[string]any{"blockers": blockers})
+			return notAllocatable(blockers)
 		}
 		return s.allocate(ctx, tx, m, in.AllocationName)
 	})

@@ -985,7 +985,8 @@ func (v *DeleteMachineInput) GetIdempotencyKey() *string { return v.IdempotencyK
 
 // DeleteMachineResponse is returned by DeleteMachine on success.
 type DeleteMachineResponse struct {
-	// Deletes a machine that nothing holds; its history stays. Role: admin.
+	// Deletes a machine that nothing holds; its history stays. One that is deleted in CLEANUP and is seen again is new, and
+	// is not cleaned. Role: admin.
 	DeleteMachine DeleteMachineDeleteMachineDeleteMachinePayload `json:"deleteMachine"`
 }
 
@@ -2859,7 +2860,7 @@ func (v *MachineSheet) __premarshalJSON() (*__premarshalMachineSheet, error) {
 //
 // Something that keeps a machine from being allocated.
 type MachineSheetAllocationBlockersAllocationBlocker struct {
-	// Stable upper-case word: MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones.
+	// Stable upper-case word: MACHINE_IS_DPU, MACHINE_STATE, MACHINE_CLAIMED, VERIFICATION_PENDING or HEALTH_ALERT; expect new ones.
 	Code string `json:"code"`
 	// What a person should read.
 	Message string `json:"message"`
@@ -3431,8 +3432,8 @@ func (v *RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload) GetHealthAlert
 
 // RaiseHealthAlertResponse is returned by RaiseHealthAlert on success.
 type RaiseHealthAlertResponse struct {
-	// Raises an alert on a machine, or gives the standing one of the same alertId, source and target its new text. Role:
-	// operator.
+	// Raises an alert on a machine, or gives the standing one of the same alertId, source and target its new text. A machine
+	// has at most 100 that people and outside monitors raised. Role: operator.
 	RaiseHealthAlert RaiseHealthAlertRaiseHealthAlertRaiseHealthAlertPayload `json:"raiseHealthAlert"`
 }
 
