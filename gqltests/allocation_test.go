@@ -2,6 +2,7 @@ package gqltests_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -111,6 +112,32 @@ func TestWhatKeepsAMachineFromBeingAllocated(t *testing.T) {
 	l.refusedFor(t, clearAlert, variables{"healthAlertId": out.HealthAlerts.Nodes[0].ID}, "FAILED_PRECONDITION", "ALERT_OF_SYSTEM")
 	l.refusedFor(t, raiseAlert, variables{"machineId": m.ID, "alertId": "SkuValidation", "source": "sku-validation", "message": "x"}, "INVALID_ARGUMENT", "SOURCE_RESERVED")
 	_ = sku
+}
+
+func TestAlertsWithoutEndNeitherPileUpNorFillARefusal(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	l.newSku(t, l.site, "n", l.components)
+	m := l.arrives(t, readyMac, l.good)
+	input := func(i int) variables {
+		return variables{
+			"machineId": m.ID, "alertId": fmt.Sprint("a", i), "source": "monitor",
+			"message": strings.Repeat("é", 4000), "classifications": []string{"PREVENT_ALLOCATIONS"},
+		}
+	}
+	for i := range 100 {
+		l.must(t, raiseAlert, variables{"input": input(i)}, nil)
+	}
+	l.refusedFor(t, raiseAlert, input(100), "FAILED_PRECONDITION", "TOO_MANY_ALERTS")
+	l.must(t, raiseAlert, variables{"input": input(99)}, nil) // one that stands
+	require.Len(t, l.blockers(t, m.ID), 100)
+	fault := l.refusedFor(t, allocateMachine, variables{"machineId": m.ID, "allocationName": "a"}, "FAILED_PRECONDITION", "MACHINE_NOT_ALLOCATABLE")
+	require.Regexp(t, `^the machine cannot be allocated: (a\d+ \(monitor\): é{300}…; ){3}and 97 more$`, fault.Message)
+	require.Len(t, fault.Extensions.Details["blockers"], 100)
+
+	// The system's own do not count, and always find room.
+	require.Equal(t, "SKU_VERIFICATION_FAILED", l.arrives(t, readyMac, l.bad).position())
+	require.Equal(t, 101, l.count(t, `SELECT count(*) FROM health_alerts`))
 }
 
 func TestOfAllocationsAtOnceExactlyOneWins(t *testing.T) {

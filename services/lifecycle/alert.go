@@ -26,8 +26,12 @@ type RaiseAlert struct {
 	Key             string `json:"-"`
 }
 
+// maxAlerts is how many alerts a machine has at once, beside those of the system.
+const maxAlerts = 100
+
 // RaiseAlert raises an alert on a machine and returns its id. One of the same
-// alertId, source and target that stands already gets the new text.
+// alertId, source and target that stands already gets the new text. A machine that
+// has maxAlerts is FAILED_PRECONDITION, reason TOO_MANY_ALERTS.
 func (s *Service) RaiseAlert(ctx context.Context, in RaiseAlert) (string, error) {
 	if _, err := access.Require(ctx, fleet.RoleOperator); err != nil {
 		return "", err
@@ -59,6 +63,13 @@ func (s *Service) raise(ctx context.Context, tx *ent.Client, m *ent.Machine, in 
 	standing, err := tx.HealthAlert.Query().Where(healthalert.MachineID(m.ID), healthalert.AlertID(in.AlertID),
 		healthalert.Source(in.Source), healthalert.Target(in.Target)).Only(ctx)
 	if ent.IsNotFound(err) {
+		n, err := tx.HealthAlert.Query().Where(healthalert.MachineID(m.ID), healthalert.SourceNotIn(reservedSources()...)).Count(ctx)
+		if err != nil {
+			return "", err
+		}
+		if n >= maxAlerts {
+			return "", fleet.Precondition("TOO_MANY_ALERTS", "the machine has %d alerts already: clear some, or raise one of them again with its new text", n)
+		}
 		row, err := tx.HealthAlert.Create().SetSiteID(m.SiteID).SetMachineID(m.ID).
 			SetAlertID(in.AlertID).SetSource(in.Source).SetTarget(in.Target).SetMessage(in.Message).
 			SetNillableTenantMessage(in.TenantMessage).SetClassifications(in.Classifications).SetInAlertSince(s.now()).Save(ctx)
