@@ -231,3 +231,29 @@ func TestOfMachinesThatNameAMissingSkuAtOnceOneIsItsSource(t *testing.T) {
 	require.Equal(t, total, l.count(t, `SELECT count(*) FROM expected_machines WHERE machine_id IS NOT NULL AND sku_id IS NOT NULL`))
 	require.Zero(t, l.count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
 }
+
+// Who loses a SKU is held against all of its site, the one that it lost among them,
+// which is being replaced and has it verified.
+func TestReplacementsAndUnassignmentsAtOnceDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	whole := inventory(t, "composed/r760_9nvme.json")
+	components := h.generate(t, h.here.ready.ID)
+	machines := make([]string, 12)
+	for i := range machines {
+		machines[i] = h.report(t, h.here.id, fmt.Sprintf("02:00:00:00:05:%02x", i), fmt.Sprint("m-", i), whole).ID
+	}
+	for range 4 {
+		answers := make([]answer, 2*len(machines))
+		atOnce(len(answers), func(i int) {
+			if i < len(machines) {
+				answers[i] = h.do(t, h.admin, unassignSku, variables{"input": variables{"machineId": machines[i], "force": true}})
+			} else {
+				answers[i] = h.do(t, h.admin, replaceSku, variables{"input": variables{"skuId": h.here.sku, "components": components}})
+			}
+		})
+		require.Equal(t, map[string]int{"": len(answers)}, outcomes(t, answers))
+		h.refresh(t, h.here.id, nil, whole)
+	}
+	require.Zero(t, h.count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
+}

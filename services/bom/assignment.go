@@ -56,9 +56,8 @@ func (s *Service) Assign(ctx context.Context, in Assign) error {
 		return err
 	}
 	_, err := access.Run(ctx, s.client, access.Mutation{Name: "assignSku", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
-		// The SKU is locked before the machine, as Replace does.
-		row, err := tx.Sku.Query().Where(entsku.ID(in.SkuID)).ForShare().Only(ctx)
-		if err != nil && !ent.IsNotFound(err) {
+		row, err := keepSku(ctx, tx, in.SkuID)
+		if err != nil {
 			return nil, err
 		}
 		m, err := lifecycle.Lock(ctx, tx, in.MachineID)
@@ -68,6 +67,16 @@ func (s *Service) Assign(ctx context.Context, in Assign) error {
 		return []string{m.ID}, s.assign(ctx, tx, m, row, in)
 	})
 	return err
+}
+
+// keepSku loads a SKU, nil where there is none, and has it stay as it is until the
+// transaction ends. Who needs both locks a SKU before its machines, as Replace does.
+func keepSku(ctx context.Context, tx *ent.Client, id string) (*ent.Sku, error) {
+	row, err := tx.Sku.Query().Where(entsku.ID(id)).ForShare().Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // stated above
+	}
+	return row, err
 }
 
 // assign assigns row, nil where there is none, to m. Both are locked.
@@ -116,30 +125,49 @@ func (s *Service) Unassign(ctx context.Context, in Unassign) error {
 	if err := fleet.CheckID("machineId", fleet.PrefixMachine, in.MachineID); err != nil {
 		return err
 	}
-	return s.change(ctx, access.Mutation{Name: "unassignSku", Key: in.Key, Input: in}, in.MachineID, func(ctx context.Context, tx *ent.Client, m *ent.Machine) error {
-		if !in.Force && !slices.Contains(verifiable(), lifecycle.Position(m)) {
-			return wrongState(m, "Specified machine is not in a valid state for removing SKU association")
-		}
-		if m.SkuName == nil {
-			return nil
-		}
-		now, name := s.now(), *m.SkuName
-		update := tx.Machine.Update().Where(machine.ID(m.ID)).SetUpdatedAt(now)
-		withoutSku(m)(update)
-		if err := update.Exec(ctx); err != nil {
-			return err
-		}
-		err := lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
-			Event: fleet.EventSkuUnassigned, At: now, Details: map[string]any{"sku": name, "force": in.Force},
-		})
+	_, err := access.Run(ctx, s.client, access.Mutation{Name: "unassignSku", Key: in.Key, Input: in}, func(ctx context.Context, tx *ent.Client) ([]string, error) {
+		// Its SKU is among those that it is held against once it has none.
+		before, err := lifecycle.Find(ctx, tx, in.MachineID)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if _, err := setAlert(ctx, tx, m, alertSku, "", now); err != nil {
-			return err
+		if before.SkuID != nil {
+			if _, err := keepSku(ctx, tx, *before.SkuID); err != nil {
+				return nil, err
+			}
 		}
-		return lifecycle.Advance(ctx, tx, s, m, lifecycle.Trigger{}, s.now)
+		m, err := lifecycle.Lock(ctx, tx, in.MachineID)
+		if err != nil {
+			return nil, err
+		}
+		return []string{m.ID}, s.unassign(ctx, tx, m, in)
 	})
+	return err
+}
+
+func (s *Service) unassign(ctx context.Context, tx *ent.Client, m *ent.Machine, in Unassign) error {
+	if !in.Force && !slices.Contains(verifiable(), lifecycle.Position(m)) {
+		return wrongState(m, "Specified machine is not in a valid state for removing SKU association")
+	}
+	if m.SkuName == nil {
+		return nil
+	}
+	now, name := s.now(), *m.SkuName
+	update := tx.Machine.Update().Where(machine.ID(m.ID)).SetUpdatedAt(now)
+	withoutSku(m)(update)
+	if err := update.Exec(ctx); err != nil {
+		return err
+	}
+	err := lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
+		Event: fleet.EventSkuUnassigned, At: now, Details: map[string]any{"sku": name, "force": in.Force},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := setAlert(ctx, tx, m, alertSku, "", now); err != nil {
+		return err
+	}
+	return lifecycle.Advance(ctx, tx, s, m, lifecycle.Trigger{}, s.now)
 }
 
 // Verify is the input of Service.Verify.

@@ -17,8 +17,8 @@ import (
 
 // matches returns the SKUs of m's site that m matches, each at its own schema
 // version, by name. They stay as they are until the transaction ends: one that is
-// being replaced or deleted is waited for, which a replacement of m's own SKU never
-// does for m, since m has none.
+// being replaced or deleted is waited for, and waits for machines of its own only:
+// m has no SKU, or has just lost one that is locked already.
 func (s *Service) matches(ctx context.Context, tx *ent.Client, m *ent.Machine) ([]*ent.Sku, error) {
 	hw, err := hardware(m)
 	if err != nil || hw == nil {
