@@ -46,7 +46,7 @@ type facts struct {
 	onward          fleet.MachinePosition // where BOM validation leads the machine
 	dpu             bool
 	sku             skuFact
-	fresh           bool // the inventory is newer than the machine's state
+	fresh           bool // an inventory has just arrived
 	changed         bool // a new inventory differs in what the SKU compares
 	verifyRequested bool
 	matchDue        bool // another match attempt may be made

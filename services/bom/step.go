@@ -97,7 +97,7 @@ func (st *step) gather(ctx context.Context) error {
 	}
 	st.facts = facts{
 		config: st.config.Bom, onward: st.config.Onward(m.RunContext), dpu: m.Kind == fleet.KindDPU,
-		fresh:           st.trigger.Before != nil || m.InventoryReportedAt != nil && m.InventoryReportedAt.After(m.StateChangedAt),
+		fresh:           st.trigger.Before != nil,
 		verifyRequested: m.VerifyRequestedAt != nil,
 		matchDue:        !st.trigger.Timer || due(m.LastMatchAttemptAt, st.config.Bom.FindMatchInterval),
 		generateDue: st.config.Bom.AutoGenerateMissingSku &&

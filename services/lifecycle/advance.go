@@ -75,13 +75,14 @@ func Advance(ctx context.Context, tx *ent.Client, v Validator, m *ent.Machine, t
 	if err != nil {
 		return err
 	}
+	reported := trigger.Before != nil
 	for range maxSteps {
 		moved, err := step(ctx, tx, v, m, config, &trigger, now)
 		if err != nil {
 			return err
 		}
 		if !moved {
-			return settle(ctx, tx, m, config, v.Due(m, config), now())
+			return settle(ctx, tx, m, config, reported, v.Due(m, config), now())
 		}
 	}
 	return fmt.Errorf("machine %s: no rest after %d moves, at %s", m.ID, maxSteps, Position(m))
@@ -147,8 +148,8 @@ func configuration(ctx context.Context, tx *ent.Client, siteID string) (Configur
 
 // settle brings the work items in line with where the machine has come to rest, and
 // notes when it is due.
-func settle(ctx context.Context, tx *ent.Client, m *ent.Machine, config Configuration, due *time.Time, now time.Time) error {
-	if err := reconcileWork(ctx, tx, m, wanted(m, config), now); err != nil {
+func settle(ctx context.Context, tx *ent.Client, m *ent.Machine, config Configuration, reported bool, due *time.Time, now time.Time) error {
+	if err := reconcileWork(ctx, tx, m, wanted(m, config), reported, now); err != nil {
 		return err
 	}
 	if due == nil && m.AttendAt == nil || due != nil && m.AttendAt != nil && due.Equal(*m.AttendAt) {

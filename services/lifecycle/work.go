@@ -37,9 +37,10 @@ func wanted(m *ent.Machine, config Configuration) fleet.WorkKind {
 }
 
 // reconcileWork makes kind the one thing that is wanted of m's host: what is open
-// besides ends, and what is not open yet is opened. Ended items are kept for a while,
+// besides ends, and what is not open yet is opened; reported tells that an inventory
+// has just arrived, whoever sent it. Ended items are kept for a while,
 // for the agent whose answer was lost; the history keeps what they led to.
-func reconcileWork(ctx context.Context, tx *ent.Client, m *ent.Machine, kind fleet.WorkKind, now time.Time) error {
+func reconcileWork(ctx context.Context, tx *ent.Client, m *ent.Machine, kind fleet.WorkKind, reported bool, now time.Time) error {
 	open, err := tx.WorkItem.Query().Where(workitem.MachineID(m.ID), workitem.FinishedAtIsNil()).All(ctx)
 	if err != nil {
 		return err
@@ -49,8 +50,8 @@ func reconcileWork(ctx context.Context, tx *ent.Client, m *ent.Machine, kind fle
 			return nil // at most one is open
 		}
 		outcome := fleet.WorkSuperseded
-		if item.Kind == fleet.WorkRefreshInventory && m.InventoryReportedAt != nil && !m.InventoryReportedAt.Before(item.RequestedAt) {
-			outcome = fleet.WorkSucceeded // whoever reported it
+		if item.Kind == fleet.WorkRefreshInventory && reported {
+			outcome = fleet.WorkSucceeded
 		}
 		if err := endWork(ctx, tx, item.ID, outcome, "", now); err != nil {
 			return err
