@@ -24,22 +24,41 @@ const (
 )
 
 // ConfigurationWarning is a value of a site's configuration that takes effect
-// otherwise than it was given. Field is its path in the graph's input.
+// otherwise than it was given, or not at all. Field is its path in the graph's input.
 type ConfigurationWarning struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 
-// Check returns INVALID_ARGUMENT for the first value that no site may have.
-func (b BomValidation) Check() error {
+// withoutEffect is the warning of a value that its block's enabled switches off.
+func withoutEffect(field string) ConfigurationWarning {
+	return ConfigurationWarning{field, "has no effect while enabled is false"}
+}
+
+// Check returns INVALID_ARGUMENT for the first value that no site may have, and what
+// has no effect.
+func (b BomValidation) Check() ([]ConfigurationWarning, error) {
 	const least = "is at least 1s"
 	if time.Duration(b.FindMatchInterval) < MinInterval {
-		return Invalid("bomValidation.findMatchInterval", "DURATION_INVALID", "the interval %s; %s was given", least, b.FindMatchInterval)
+		return nil, Invalid("bomValidation.findMatchInterval", "DURATION_INVALID", "the interval %s; %s was given", least, b.FindMatchInterval)
 	}
 	if time.Duration(b.AutoGenerateMissingSkuInterval) < MinInterval {
-		return Invalid("bomValidation.autoGenerateMissingSkuInterval", "DURATION_INVALID", "the interval %s; %s was given", least, b.AutoGenerateMissingSkuInterval)
+		return nil, Invalid("bomValidation.autoGenerateMissingSkuInterval", "DURATION_INVALID", "the interval %s; %s was given", least, b.AutoGenerateMissingSkuInterval)
 	}
-	return nil
+	var warnings []ConfigurationWarning
+	if b.Enabled {
+		return warnings, nil
+	}
+	if b.IgnoreUnassignedMachines {
+		warnings = append(warnings, withoutEffect("bomValidation.ignoreUnassignedMachines"))
+	}
+	if b.AllowAllocationOnValidationFailure {
+		warnings = append(warnings, withoutEffect("bomValidation.allowAllocationOnValidationFailure"))
+	}
+	if b.AutoGenerateMissingSku {
+		warnings = append(warnings, withoutEffect("bomValidation.autoGenerateMissingSku"))
+	}
+	return warnings, nil
 }
 
 // Normalise brings m into the form in which it takes effect: host names in lower
@@ -59,6 +78,9 @@ func (m *MachineValidation) Normalise() ([]ConfigurationWarning, error) {
 	if time.Duration(m.StaleRunTimeout) < MinStaleRunTimeout {
 		warn("staleRunTimeout", "%s was raised to %s, so that healthy runs do not fail between two heartbeats", m.StaleRunTimeout, Duration(MinStaleRunTimeout))
 		m.StaleRunTimeout = Duration(MinStaleRunTimeout)
+	}
+	if m.RebootBeforeValidation && !m.Enabled {
+		warnings = append(warnings, withoutEffect("machineValidation.rebootBeforeValidation"))
 	}
 	var none string
 	switch {

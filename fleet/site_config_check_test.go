@@ -13,7 +13,9 @@ import (
 
 func TestTheDefaultsOfASiteAreValidAndEffective(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, fleet.DefaultBomValidation().Check())
+	ignored, err := fleet.DefaultBomValidation().Check()
+	require.NoError(t, err)
+	require.Empty(t, ignored)
 	m := fleet.DefaultMachineValidation()
 	warnings, err := m.Normalise()
 	require.NoError(t, err)
@@ -30,11 +32,13 @@ func TestIntervalsOfBomValidationAreAtLeastASecond(t *testing.T) {
 		for _, d := range []time.Duration{-time.Second, 0, time.Second - 1} {
 			b := fleet.DefaultBomValidation()
 			set(&b, fleet.Duration(d))
-			refusedFor(t, b.Check(), field, "DURATION_INVALID")
+			_, err := b.Check()
+			refusedFor(t, err, field, "DURATION_INVALID")
 		}
 		b := fleet.DefaultBomValidation()
 		set(&b, fleet.Duration(time.Second))
-		require.NoError(t, b.Check())
+		_, err := b.Check()
+		require.NoError(t, err)
 	}
 }
 
@@ -169,4 +173,29 @@ func TestWhatTakesEffectOtherwiseThanItWasGivenIsAWarning(t *testing.T) {
 		{Field: "machineValidation.allowPrivilegedPlugins", Message: "the permission is ignored: no registry is approved"},
 		{Field: "machineValidation.allowFullHostPlugins", Message: "the permission is ignored: no registry is approved"},
 	}, warnings)
+}
+
+func TestWhatABlockThatIsSwitchedOffSaysInVainIsAWarning(t *testing.T) {
+	t.Parallel()
+	b := fleet.DefaultBomValidation()
+	b.IgnoreUnassignedMachines, b.AllowAllocationOnValidationFailure, b.AutoGenerateMissingSku = true, true, true
+	m := fleet.DefaultMachineValidation()
+	m.RebootBeforeValidation = true
+	of, err := b.Check()
+	require.NoError(t, err)
+	warnings, err := m.Normalise()
+	require.NoError(t, err)
+	const message = "has no effect while enabled is false"
+	require.Equal(t, []fleet.ConfigurationWarning{
+		{Field: "bomValidation.ignoreUnassignedMachines", Message: message},
+		{Field: "bomValidation.allowAllocationOnValidationFailure", Message: message},
+		{Field: "bomValidation.autoGenerateMissingSku", Message: message},
+		{Field: "machineValidation.rebootBeforeValidation", Message: message},
+	}, append(of, warnings...))
+	b.Enabled, m.Enabled = true, true
+	of, err = b.Check()
+	require.NoError(t, err)
+	warnings, err = m.Normalise()
+	require.NoError(t, err)
+	require.Empty(t, append(of, warnings...))
 }

@@ -107,9 +107,14 @@ func TestWhatTakesEffectOtherwiseIsToldAgainByARepeat(t *testing.T) {
 		require.Contains(t, warnings[0], "machineValidation.staleRunTimeout: 1s was raised to 1m30s")
 		require.Contains(t, warnings[1], "machineValidation.approvedPluginRegistries: ")
 	}
-	_, warnings := b.updateSite(t, variables{"siteId": id, "description": "x"})
+	_, warnings := b.updateSite(t, variables{"siteId": id, "bomValidation": variables{"enabled": false, "autoGenerateMissingSku": true}, "machineValidation": variables{"rebootBeforeValidation": true, "approvedPluginRegistries": []string{}}})
+	require.Equal(t, []string{
+		"bomValidation.autoGenerateMissingSku: has no effect while enabled is false",
+		"machineValidation.rebootBeforeValidation: has no effect while enabled is false",
+	}, warnings)
+	_, warnings = b.updateSite(t, variables{"siteId": id, "description": "x"})
 	require.Equal(t, []string{}, warnings)
-	require.Len(t, b.history(t, id), 4)
+	require.Len(t, b.history(t, id), 5)
 }
 
 func TestASiteFromBeforeConfigurationsValidatesAsItDid(t *testing.T) {

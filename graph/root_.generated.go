@@ -11831,7 +11831,8 @@ type UpdateSitePayload {
   site: Site!
   """
   Values of the configuration that take effect otherwise than they were given, each as the path of its field in the
-  input, a colon, and what a person should read; such as a time-out that was raised to the least allowed.
+  input, a colon, and what a person should read; such as a time-out that was raised to the least allowed, or a permission
+  in a block that is switched off.
   """
   warnings: [String!]!
 }

@@ -135,7 +135,7 @@ func (a *app) siteConfigApply() *cobra.Command {
 		}
 		for _, w := range done.UpdateSite.Warnings {
 			field, message, _ := strings.Cut(w, ": ")
-			a.note("warning: %s: %s", configKey(field), message)
+			a.warn("%s: %s", configKey(field), message)
 		}
 		after, err := configOf(done.UpdateSite.Site)
 		if err != nil {
@@ -172,11 +172,15 @@ func (a *app) effective(config siteConfig, keys keySet, present siteConfig) (sit
 		after.Bom = config.Bom
 		b := config.Bom
 		checked := fleet.BomValidation{
+			Enabled: b.Enabled, IgnoreUnassignedMachines: b.IgnoreUnassignedMachines,
+			AllowAllocationOnValidationFailure: b.AllowAllocationOnValidationFailure, AutoGenerateMissingSku: b.AutoGenerateMissingSku,
 			FindMatchInterval: b.FindMatchInterval.Duration, AutoGenerateMissingSkuInterval: b.AutoGenerateMissingSkuInterval.Duration,
 		}
-		if err := checked.Check(); err != nil {
+		warnings, err := checked.Check()
+		if err != nil {
 			return after, inFile(err)
 		}
+		a.warnOf(warnings)
 	}
 	if keys.block(machineBlockName) == nil {
 		return after, nil
@@ -200,12 +204,16 @@ func (a *app) effective(config siteConfig, keys keySet, present siteConfig) (sit
 	if err != nil {
 		return after, inFile(err)
 	}
-	for _, w := range warnings {
-		a.note("warning: %s: %s", configKey(w.Field), w.Message)
-	}
+	a.warnOf(warnings)
 	m.StaleRunTimeout.Duration, m.ApprovedPluginRegistries = checked.StaleRunTimeout, list(checked.ApprovedPluginRegistries)
 	after.Machine = m
 	return after, nil
+}
+
+func (a *app) warnOf(warnings []fleet.ConfigurationWarning) {
+	for _, w := range warnings {
+		a.warn("%s: %s", configKey(w.Field), w.Message)
+	}
 }
 
 // inFile names the file's key in an error that names the graph's field.

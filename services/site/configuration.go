@@ -120,14 +120,22 @@ func (in Update) configure(present configured) (configured, []fleet.Configuratio
 	case in.Validation.Set:
 		after.Validation = fleet.DefaultMachineValidation()
 	}
-	if err := after.Bom.Check(); err != nil {
-		return present, nil, err
+	warnings := []fleet.ConfigurationWarning{}
+	if in.Bom.Set {
+		found, err := after.Bom.Check()
+		if err != nil {
+			return present, nil, err
+		}
+		warnings = append(warnings, found...)
 	}
-	if !in.Validation.Set {
-		return after, []fleet.ConfigurationWarning{}, nil
+	if in.Validation.Set {
+		found, err := after.Validation.Normalise()
+		if err != nil {
+			return present, nil, err
+		}
+		warnings = append(warnings, found...)
 	}
-	warnings, err := after.Validation.Normalise()
-	return after, warnings, err
+	return after, warnings, nil
 }
 
 // movesMachines tells whether machines have to be looked at again after an edit.

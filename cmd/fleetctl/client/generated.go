@@ -628,7 +628,8 @@ type ConfigureSiteUpdateSiteUpdateSitePayload struct {
 	// The site after the edit.
 	Site SiteConfig `json:"site"`
 	// Values of the configuration that take effect otherwise than they were given, each as the path of its field in the
-	// input, a colon, and what a person should read; such as a time-out that was raised to the least allowed.
+	// input, a colon, and what a person should read; such as a time-out that was raised to the least allowed, or a permission
+	// in a block that is switched off.
 	Warnings []string `json:"warnings"`
 }
 
