@@ -452,6 +452,9 @@ func (a *app) expectedReplaceAll() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(all) == 0 {
+				return usagef("%s holds no expected machine: to delete all of the site, use `em erase --confirm`", name)
+			}
 			items := make([]client.ExpectedMachineItem, len(all))
 			for i := range all {
 				items[i] = all[i].item()

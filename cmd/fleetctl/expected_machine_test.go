@@ -109,6 +109,10 @@ func TestExpectedMachinesOfAFile(t *testing.T) {
 	require.Contains(t, got.stderr, "expected machine 1: lacks bmc_mac_address, bmc_password, bmc_username, chassis_serial_number")
 	got = s.run(t, "em", "replace-all", "--filename", s.write(t, "bad.json", `{}`))
 	require.Contains(t, got.stderr, "lacks expected_machines")
+	got = s.run(t, "em", "replace-all", "--filename", s.write(t, "none.json", `{"expected_machines": []}`))
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.stderr, "none.json holds no expected machine: to delete all of the site, use `em erase --confirm`")
+	require.NotEmpty(t, s.must(t, "em", "show", "-f", "csv"))
 
 	require.Equal(t, exitUsage, s.run(t, "em", "erase").code)
 	require.Contains(t, s.must(t, "em", "show"), "SERIAL-9")

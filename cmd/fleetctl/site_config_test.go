@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -156,6 +157,28 @@ changed machine_validation_config.stale_run_timeout: "1d" -> "1m30s"
 func (s *session) enable(t *testing.T) {
 	t.Helper()
 	s.must(t, "site", "config", "apply", "-f", s.write(t, "enable.toml", "[bom_validation]\nenabled = true\n"))
+}
+
+func TestAVerificationThatDoesNotFollowSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	s.must(t, "site", "create", "pdx1")
+	s.must(t, "machine", "report", filepath.Join("testdata", "xe9680_8gpu.json"), "--bmc-mac", "c4:5a:b1:c8:38:0d", "--name", "dgx-1")
+	verify := func() string {
+		got := s.run(t, "sku", "verify", "dgx-1")
+		require.Equal(t, exitDone, got.code, got.stderr)
+		return got.stderr
+	}
+	require.Equal(t, "dgx-1 stays READY: it has no SKU to be held against\n", verify())
+	file := s.file("sku.json")
+	s.must(t, "-f", "json", "-o", file, "sku", "generate", "dgx-1", "--id", "dell.xe9680.gpu.1")
+	s.must(t, "sku", "create", file)
+	s.must(t, "sku", "assign", "dell.xe9680.gpu.1", "dgx-1")
+	require.Equal(t, "dgx-1 stays READY: its site validates no SKUs; once it does, the verification begins\n", verify())
+	s.enable(t)
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.must(t, "machine", "show", "dgx-1"), "UPDATING_INVENTORY")
+	}, 20*time.Second, 100*time.Millisecond)
 }
 
 // TestTheLifeOfAMachine is the workflow of the guide: a SKU from a known good

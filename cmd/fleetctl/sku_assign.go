@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fleetgraph/cmd/fleetctl/client"
+	"fleetgraph/fleet"
 )
 
 func (a *app) skuAssign() *cobra.Command {
@@ -91,10 +92,23 @@ func (a *app) skuVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if after := done.VerifyMachineSku.Machine; after.State == fleet.StateReady {
+				return a.showUnverified(after)
+			}
 			return a.showChanged(done.VerifyMachineSku.Machine, "requested the verification of")
 		}),
 		ValidArgsFunction: a.completeArgs(a.machineNames),
 	}
+}
+
+// showUnverified tells why nothing follows from asking for a machine's verification.
+func (a *app) showUnverified(m client.MachineFields) error {
+	why := "it has no SKU to be held against"
+	if m.SkuName != nil {
+		why = "its site validates no SKUs; once it does, the verification begins"
+	}
+	a.note("%s stays %s: %s", m.Name, stateText(m), why)
+	return a.show(result{data: newMachineView(m)})
 }
 
 // showChanged tells what was done to a machine: a note for people, the machine
