@@ -11352,6 +11352,8 @@ type TransitionMutation struct {
 	message        *string
 	details        *json.RawMessage
 	appenddetails  json.RawMessage
+	position       *int64
+	addposition    *int64
 	occurred_at    *time.Time
 	clearedFields  map[string]struct{}
 	site           *string
@@ -11964,6 +11966,76 @@ func (m *TransitionMutation) ResetDetails() {
 	delete(m.clearedFields, transition.FieldDetails)
 }
 
+// SetPosition sets the "position" field.
+func (m *TransitionMutation) SetPosition(i int64) {
+	m.position = &i
+	m.addposition = nil
+}
+
+// Position returns the value of the "position" field in the mutation.
+func (m *TransitionMutation) Position() (r int64, exists bool) {
+	v := m.position
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPosition returns the old "position" field's value of the Transition entity.
+// If the Transition object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TransitionMutation) OldPosition(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPosition is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPosition requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPosition: %w", err)
+	}
+	return oldValue.Position, nil
+}
+
+// AddPosition adds i to the "position" field.
+func (m *TransitionMutation) AddPosition(i int64) {
+	if m.addposition != nil {
+		*m.addposition += i
+	} else {
+		m.addposition = &i
+	}
+}
+
+// AddedPosition returns the value that was added to the "position" field in this mutation.
+func (m *TransitionMutation) AddedPosition() (r int64, exists bool) {
+	v := m.addposition
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearPosition clears the value of the "position" field.
+func (m *TransitionMutation) ClearPosition() {
+	m.position = nil
+	m.addposition = nil
+	m.clearedFields[transition.FieldPosition] = struct{}{}
+}
+
+// PositionCleared returns if the "position" field was cleared in this mutation.
+func (m *TransitionMutation) PositionCleared() bool {
+	_, ok := m.clearedFields[transition.FieldPosition]
+	return ok
+}
+
+// ResetPosition resets all changes to the "position" field.
+func (m *TransitionMutation) ResetPosition() {
+	m.position = nil
+	m.addposition = nil
+	delete(m.clearedFields, transition.FieldPosition)
+}
+
 // SetOccurredAt sets the "occurred_at" field.
 func (m *TransitionMutation) SetOccurredAt(t time.Time) {
 	m.occurred_at = &t
@@ -12088,7 +12160,7 @@ func (m *TransitionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TransitionMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.site != nil {
 		fields = append(fields, transition.FieldSiteID)
 	}
@@ -12121,6 +12193,9 @@ func (m *TransitionMutation) Fields() []string {
 	}
 	if m.details != nil {
 		fields = append(fields, transition.FieldDetails)
+	}
+	if m.position != nil {
+		fields = append(fields, transition.FieldPosition)
 	}
 	if m.occurred_at != nil {
 		fields = append(fields, transition.FieldOccurredAt)
@@ -12155,6 +12230,8 @@ func (m *TransitionMutation) Field(name string) (ent.Value, bool) {
 		return m.Message()
 	case transition.FieldDetails:
 		return m.Details()
+	case transition.FieldPosition:
+		return m.Position()
 	case transition.FieldOccurredAt:
 		return m.OccurredAt()
 	}
@@ -12188,6 +12265,8 @@ func (m *TransitionMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldMessage(ctx)
 	case transition.FieldDetails:
 		return m.OldDetails(ctx)
+	case transition.FieldPosition:
+		return m.OldPosition(ctx)
 	case transition.FieldOccurredAt:
 		return m.OldOccurredAt(ctx)
 	}
@@ -12276,6 +12355,13 @@ func (m *TransitionMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetDetails(v)
 		return nil
+	case transition.FieldPosition:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPosition(v)
+		return nil
 	case transition.FieldOccurredAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -12294,6 +12380,9 @@ func (m *TransitionMutation) AddedFields() []string {
 	if m.addsequence != nil {
 		fields = append(fields, transition.FieldSequence)
 	}
+	if m.addposition != nil {
+		fields = append(fields, transition.FieldPosition)
+	}
 	return fields
 }
 
@@ -12304,6 +12393,8 @@ func (m *TransitionMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case transition.FieldSequence:
 		return m.AddedSequence()
+	case transition.FieldPosition:
+		return m.AddedPosition()
 	}
 	return nil, false
 }
@@ -12319,6 +12410,13 @@ func (m *TransitionMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddSequence(v)
+		return nil
+	case transition.FieldPosition:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPosition(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Transition numeric field %s", name)
@@ -12342,6 +12440,9 @@ func (m *TransitionMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(transition.FieldDetails) {
 		fields = append(fields, transition.FieldDetails)
+	}
+	if m.FieldCleared(transition.FieldPosition) {
+		fields = append(fields, transition.FieldPosition)
 	}
 	return fields
 }
@@ -12371,6 +12472,9 @@ func (m *TransitionMutation) ClearField(name string) error {
 		return nil
 	case transition.FieldDetails:
 		m.ClearDetails()
+		return nil
+	case transition.FieldPosition:
+		m.ClearPosition()
 		return nil
 	}
 	return fmt.Errorf("unknown Transition nullable field %s", name)
@@ -12412,6 +12516,9 @@ func (m *TransitionMutation) ResetField(name string) error {
 		return nil
 	case transition.FieldDetails:
 		m.ResetDetails()
+		return nil
+	case transition.FieldPosition:
+		m.ResetPosition()
 		return nil
 	case transition.FieldOccurredAt:
 		m.ResetOccurredAt()

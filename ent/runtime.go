@@ -454,7 +454,7 @@ func init() {
 	// transition.DefaultMessage holds the default value on creation for the message field.
 	transition.DefaultMessage = transitionDescMessage.Default.(string)
 	// transitionDescOccurredAt is the schema descriptor for occurred_at field.
-	transitionDescOccurredAt := transitionFields[11].Descriptor()
+	transitionDescOccurredAt := transitionFields[12].Descriptor()
 	// transition.DefaultOccurredAt holds the default value on creation for the occurred_at field.
 	transition.DefaultOccurredAt = transitionDescOccurredAt.Default.(func() time.Time)
 	// transitionDescID is the schema descriptor for id field.

@@ -44,6 +44,8 @@ type Transition struct {
 	Message string `json:"message,omitempty"`
 	// What changed, as data; its form depends on the cause.
 	Details json.RawMessage `json:"details,omitempty"`
+	// Place in the one order of all changes, in which followers get them; null until it has been given, right after the commit.
+	Position *int64 `json:"position,omitempty"`
 	// When it changed.
 	OccurredAt time.Time `json:"occurred_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -92,7 +94,7 @@ func (*Transition) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case transition.FieldDetails:
 			values[i] = new([]byte)
-		case transition.FieldSequence:
+		case transition.FieldSequence, transition.FieldPosition:
 			values[i] = new(sql.NullInt64)
 		case transition.FieldID, transition.FieldSiteID, transition.FieldSubjectType, transition.FieldSubjectID, transition.FieldMachineID, transition.FieldFromState, transition.FieldToState, transition.FieldCause, transition.FieldActor, transition.FieldMessage:
 			values[i] = new(sql.NullString)
@@ -191,6 +193,13 @@ func (_m *Transition) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field details: %w", err)
 				}
 			}
+		case transition.FieldPosition:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field position", values[i])
+			} else if value.Valid {
+				_m.Position = new(int64)
+				*_m.Position = value.Int64
+			}
 		case transition.FieldOccurredAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field occurred_at", values[i])
@@ -283,6 +292,11 @@ func (_m *Transition) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("details=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Details))
+	builder.WriteString(", ")
+	if v := _m.Position; v != nil {
+		builder.WriteString("position=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("occurred_at=")
 	builder.WriteString(_m.OccurredAt.Format(time.ANSIC))

@@ -133,6 +133,20 @@ func (_c *TransitionCreate) SetDetails(v json.RawMessage) *TransitionCreate {
 	return _c
 }
 
+// SetPosition sets the "position" field.
+func (_c *TransitionCreate) SetPosition(v int64) *TransitionCreate {
+	_c.mutation.SetPosition(v)
+	return _c
+}
+
+// SetNillablePosition sets the "position" field if the given value is not nil.
+func (_c *TransitionCreate) SetNillablePosition(v *int64) *TransitionCreate {
+	if v != nil {
+		_c.SetPosition(*v)
+	}
+	return _c
+}
+
 // SetOccurredAt sets the "occurred_at" field.
 func (_c *TransitionCreate) SetOccurredAt(v time.Time) *TransitionCreate {
 	_c.mutation.SetOccurredAt(v)
@@ -325,6 +339,10 @@ func (_c *TransitionCreate) createSpec() (*Transition, *sqlgraph.CreateSpec) {
 		_spec.SetField(transition.FieldDetails, field.TypeJSON, value)
 		_node.Details = value
 	}
+	if value, ok := _c.mutation.Position(); ok {
+		_spec.SetField(transition.FieldPosition, field.TypeInt64, value)
+		_node.Position = &value
+	}
 	if value, ok := _c.mutation.OccurredAt(); ok {
 		_spec.SetField(transition.FieldOccurredAt, field.TypeTime, value)
 		_node.OccurredAt = value
@@ -433,6 +451,30 @@ func (u *TransitionUpsert) ClearMachineID() *TransitionUpsert {
 	return u
 }
 
+// SetPosition sets the "position" field.
+func (u *TransitionUpsert) SetPosition(v int64) *TransitionUpsert {
+	u.Set(transition.FieldPosition, v)
+	return u
+}
+
+// UpdatePosition sets the "position" field to the value that was provided on create.
+func (u *TransitionUpsert) UpdatePosition() *TransitionUpsert {
+	u.SetExcluded(transition.FieldPosition)
+	return u
+}
+
+// AddPosition adds v to the "position" field.
+func (u *TransitionUpsert) AddPosition(v int64) *TransitionUpsert {
+	u.Add(transition.FieldPosition, v)
+	return u
+}
+
+// ClearPosition clears the value of the "position" field.
+func (u *TransitionUpsert) ClearPosition() *TransitionUpsert {
+	u.SetNull(transition.FieldPosition)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -532,6 +574,34 @@ func (u *TransitionUpsertOne) UpdateMachineID() *TransitionUpsertOne {
 func (u *TransitionUpsertOne) ClearMachineID() *TransitionUpsertOne {
 	return u.Update(func(s *TransitionUpsert) {
 		s.ClearMachineID()
+	})
+}
+
+// SetPosition sets the "position" field.
+func (u *TransitionUpsertOne) SetPosition(v int64) *TransitionUpsertOne {
+	return u.Update(func(s *TransitionUpsert) {
+		s.SetPosition(v)
+	})
+}
+
+// AddPosition adds v to the "position" field.
+func (u *TransitionUpsertOne) AddPosition(v int64) *TransitionUpsertOne {
+	return u.Update(func(s *TransitionUpsert) {
+		s.AddPosition(v)
+	})
+}
+
+// UpdatePosition sets the "position" field to the value that was provided on create.
+func (u *TransitionUpsertOne) UpdatePosition() *TransitionUpsertOne {
+	return u.Update(func(s *TransitionUpsert) {
+		s.UpdatePosition()
+	})
+}
+
+// ClearPosition clears the value of the "position" field.
+func (u *TransitionUpsertOne) ClearPosition() *TransitionUpsertOne {
+	return u.Update(func(s *TransitionUpsert) {
+		s.ClearPosition()
 	})
 }
 
@@ -801,6 +871,34 @@ func (u *TransitionUpsertBulk) UpdateMachineID() *TransitionUpsertBulk {
 func (u *TransitionUpsertBulk) ClearMachineID() *TransitionUpsertBulk {
 	return u.Update(func(s *TransitionUpsert) {
 		s.ClearMachineID()
+	})
+}
+
+// SetPosition sets the "position" field.
+func (u *TransitionUpsertBulk) SetPosition(v int64) *TransitionUpsertBulk {
+	return u.Update(func(s *TransitionUpsert) {
+		s.SetPosition(v)
+	})
+}
+
+// AddPosition adds v to the "position" field.
+func (u *TransitionUpsertBulk) AddPosition(v int64) *TransitionUpsertBulk {
+	return u.Update(func(s *TransitionUpsert) {
+		s.AddPosition(v)
+	})
+}
+
+// UpdatePosition sets the "position" field to the value that was provided on create.
+func (u *TransitionUpsertBulk) UpdatePosition() *TransitionUpsertBulk {
+	return u.Update(func(s *TransitionUpsert) {
+		s.UpdatePosition()
+	})
+}
+
+// ClearPosition clears the value of the "position" field.
+func (u *TransitionUpsertBulk) ClearPosition() *TransitionUpsertBulk {
+	return u.Update(func(s *TransitionUpsert) {
+		s.ClearPosition()
 	})
 }
 

@@ -49,6 +49,33 @@ func (_u *TransitionUpdate) ClearMachineID() *TransitionUpdate {
 	return _u
 }
 
+// SetPosition sets the "position" field.
+func (_u *TransitionUpdate) SetPosition(v int64) *TransitionUpdate {
+	_u.mutation.ResetPosition()
+	_u.mutation.SetPosition(v)
+	return _u
+}
+
+// SetNillablePosition sets the "position" field if the given value is not nil.
+func (_u *TransitionUpdate) SetNillablePosition(v *int64) *TransitionUpdate {
+	if v != nil {
+		_u.SetPosition(*v)
+	}
+	return _u
+}
+
+// AddPosition adds value to the "position" field.
+func (_u *TransitionUpdate) AddPosition(v int64) *TransitionUpdate {
+	_u.mutation.AddPosition(v)
+	return _u
+}
+
+// ClearPosition clears the value of the "position" field.
+func (_u *TransitionUpdate) ClearPosition() *TransitionUpdate {
+	_u.mutation.ClearPosition()
+	return _u
+}
+
 // SetMachine sets the "machine" edge to the Machine entity.
 func (_u *TransitionUpdate) SetMachine(v *Machine) *TransitionUpdate {
 	return _u.SetMachineID(v.ID)
@@ -115,6 +142,15 @@ func (_u *TransitionUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if _u.mutation.DetailsCleared() {
 		_spec.ClearField(transition.FieldDetails, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Position(); ok {
+		_spec.SetField(transition.FieldPosition, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedPosition(); ok {
+		_spec.AddField(transition.FieldPosition, field.TypeInt64, value)
+	}
+	if _u.mutation.PositionCleared() {
+		_spec.ClearField(transition.FieldPosition, field.TypeInt64)
 	}
 	if _u.mutation.MachineCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -184,6 +220,33 @@ func (_u *TransitionUpdateOne) SetNillableMachineID(v *string) *TransitionUpdate
 // ClearMachineID clears the value of the "machine_id" field.
 func (_u *TransitionUpdateOne) ClearMachineID() *TransitionUpdateOne {
 	_u.mutation.ClearMachineID()
+	return _u
+}
+
+// SetPosition sets the "position" field.
+func (_u *TransitionUpdateOne) SetPosition(v int64) *TransitionUpdateOne {
+	_u.mutation.ResetPosition()
+	_u.mutation.SetPosition(v)
+	return _u
+}
+
+// SetNillablePosition sets the "position" field if the given value is not nil.
+func (_u *TransitionUpdateOne) SetNillablePosition(v *int64) *TransitionUpdateOne {
+	if v != nil {
+		_u.SetPosition(*v)
+	}
+	return _u
+}
+
+// AddPosition adds value to the "position" field.
+func (_u *TransitionUpdateOne) AddPosition(v int64) *TransitionUpdateOne {
+	_u.mutation.AddPosition(v)
+	return _u
+}
+
+// ClearPosition clears the value of the "position" field.
+func (_u *TransitionUpdateOne) ClearPosition() *TransitionUpdateOne {
+	_u.mutation.ClearPosition()
 	return _u
 }
 
@@ -283,6 +346,15 @@ func (_u *TransitionUpdateOne) sqlSave(ctx context.Context) (_node *Transition, 
 	}
 	if _u.mutation.DetailsCleared() {
 		_spec.ClearField(transition.FieldDetails, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Position(); ok {
+		_spec.SetField(transition.FieldPosition, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedPosition(); ok {
+		_spec.AddField(transition.FieldPosition, field.TypeInt64, value)
+	}
+	if _u.mutation.PositionCleared() {
+		_spec.ClearField(transition.FieldPosition, field.TypeInt64)
 	}
 	if _u.mutation.MachineCleared() {
 		edge := &sqlgraph.EdgeSpec{

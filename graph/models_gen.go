@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fleetgraph/ent"
+	"fleetgraph/ent/relay"
 	"fleetgraph/fleet"
 	"fmt"
 	"io"
@@ -14,6 +15,11 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 )
+
+// What happens to a followed machine.
+type MachineEvent interface {
+	IsMachineEvent()
+}
 
 // Something that a machine's state wants of its host. Expect new types.
 type Work interface {
@@ -455,6 +461,38 @@ type IssueTokenPayload struct {
 	Secret *string `json:"secret,omitempty"`
 }
 
+// A change of a followed machine.
+type MachineChange struct {
+	// The change.
+	Transition *ent.Transition `json:"transition"`
+	// The machine as it is when the event is sent, which may be later than the change; null when it has been deleted since.
+	Machine *ent.Machine `json:"machine,omitempty"`
+	// Place behind this change.
+	Cursor relay.Cursor `json:"cursor"`
+}
+
+func (MachineChange) IsMachineEvent() {}
+
+// The deletion of a followed machine, after which nothing comes.
+type MachineEnd struct {
+	// The deletion.
+	Transition *ent.Transition `json:"transition"`
+	// Place behind it.
+	Cursor relay.Cursor `json:"cursor"`
+}
+
+func (MachineEnd) IsMachineEvent() {}
+
+// Where the following of a machine starts: the machine with all changes up to the cursor.
+type MachineSnapshot struct {
+	// The machine. Nullable as in a change, so that one selection serves both; never null here.
+	Machine *ent.Machine `json:"machine,omitempty"`
+	// Place behind these changes.
+	Cursor relay.Cursor `json:"cursor"`
+}
+
+func (MachineSnapshot) IsMachineEvent() {}
+
 // Input of MachineValidation. Absent keys keep their value, null sets the default.
 type MachineValidationInput struct {
 	// Whether machines are tested. Default: false.
@@ -750,6 +788,22 @@ type SkuVerification struct {
 	At time.Time `json:"at"`
 	// Whether the machine matched.
 	Match bool `json:"match"`
+}
+
+// What is followed live. Every event carries a cursor; the same subscription with it as
+// `after` goes on behind that event: each event comes once, in order, whatever happened to
+// the connection in between. FAILED_PRECONDITION, reason CURSOR_EXPIRED, for a cursor that
+// the history no longer reaches; INVALID_ARGUMENT, reason CURSOR_FOREIGN, for one of another
+// stream.
+type Subscription struct {
+}
+
+// A change at a followed site.
+type TransitionEvent struct {
+	// The change; null in the first event of a subscription without a cursor, which tells where it starts.
+	Transition *ent.Transition `json:"transition,omitempty"`
+	// Place behind this change.
+	Cursor relay.Cursor `json:"cursor"`
 }
 
 // Input of unassignSku.

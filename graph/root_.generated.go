@@ -28,6 +28,7 @@ type ResolverRoot interface {
 	Machine() MachineResolver
 	Mutation() MutationResolver
 	Query() QueryResolver
+	Subscription() SubscriptionResolver
 	Token() TokenResolver
 }
 
@@ -384,6 +385,12 @@ type ComplexityRoot struct {
 		Work                  func(childComplexity int) int
 	}
 
+	MachineChange struct {
+		Cursor     func(childComplexity int) int
+		Machine    func(childComplexity int) int
+		Transition func(childComplexity int) int
+	}
+
 	MachineClaim struct {
 		CreatedAt func(childComplexity int) int
 		HolderID  func(childComplexity int) int
@@ -403,6 +410,16 @@ type ComplexityRoot struct {
 	MachineEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	MachineEnd struct {
+		Cursor     func(childComplexity int) int
+		Transition func(childComplexity int) int
+	}
+
+	MachineSnapshot struct {
+		Cursor  func(childComplexity int) int
+		Machine func(childComplexity int) int
 	}
 
 	MachineValidation struct {
@@ -700,6 +717,11 @@ type ComplexityRoot struct {
 		PciPatterns func(childComplexity int) int
 	}
 
+	Subscription struct {
+		Machine    func(childComplexity int, id string, after *relay.Cursor) int
+		SiteEvents func(childComplexity int, site string, after *relay.Cursor, kinds []fleet.SubjectType) int
+	}
+
 	TestSetting struct {
 		Enable func(childComplexity int) int
 		ID     func(childComplexity int) int
@@ -771,6 +793,11 @@ type ComplexityRoot struct {
 	TransitionEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	TransitionEvent struct {
+		Cursor     func(childComplexity int) int
+		Transition func(childComplexity int) int
 	}
 
 	UnassignSkuPayload struct {
@@ -2172,6 +2199,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Machine.Work(childComplexity), true
 
+	case "MachineChange.cursor":
+		if e.ComplexityRoot.MachineChange.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineChange.Cursor(childComplexity), true
+	case "MachineChange.machine":
+		if e.ComplexityRoot.MachineChange.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineChange.Machine(childComplexity), true
+	case "MachineChange.transition":
+		if e.ComplexityRoot.MachineChange.Transition == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineChange.Transition(childComplexity), true
+
 	case "MachineClaim.createdAt":
 		if e.ComplexityRoot.MachineClaim.CreatedAt == nil {
 			break
@@ -2246,6 +2292,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.MachineEdge.Node(childComplexity), true
+
+	case "MachineEnd.cursor":
+		if e.ComplexityRoot.MachineEnd.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineEnd.Cursor(childComplexity), true
+	case "MachineEnd.transition":
+		if e.ComplexityRoot.MachineEnd.Transition == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineEnd.Transition(childComplexity), true
+
+	case "MachineSnapshot.cursor":
+		if e.ComplexityRoot.MachineSnapshot.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineSnapshot.Cursor(childComplexity), true
+	case "MachineSnapshot.machine":
+		if e.ComplexityRoot.MachineSnapshot.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MachineSnapshot.Machine(childComplexity), true
 
 	case "MachineValidation.allowFullHostPlugins":
 		if e.ComplexityRoot.MachineValidation.AllowFullHostPlugins == nil {
@@ -3695,6 +3767,29 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.StorageComponent.PciPatterns(childComplexity), true
 
+	case "Subscription.machine":
+		if e.ComplexityRoot.Subscription.Machine == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_machine_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.Machine(childComplexity, args["id"].(string), args["after"].(*relay.Cursor)), true
+	case "Subscription.siteEvents":
+		if e.ComplexityRoot.Subscription.SiteEvents == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_siteEvents_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.SiteEvents(childComplexity, args["site"].(string), args["after"].(*relay.Cursor), args["kinds"].([]fleet.SubjectType)), true
+
 	case "TestSetting.enable":
 		if e.ComplexityRoot.TestSetting.Enable == nil {
 			break
@@ -3980,6 +4075,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.TransitionEdge.Node(childComplexity), true
 
+	case "TransitionEvent.cursor":
+		if e.ComplexityRoot.TransitionEvent.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransitionEvent.Cursor(childComplexity), true
+	case "TransitionEvent.transition":
+		if e.ComplexityRoot.TransitionEvent.Transition == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransitionEvent.Transition(childComplexity), true
+
 	case "UnassignSkuPayload.machine":
 		if e.ComplexityRoot.UnassignSkuPayload.Machine == nil {
 			break
@@ -4190,6 +4298,23 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ctx = graphql.WithLazyInputUnmarshalerIndex(ctx, inputUnmarshalers)
 			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
 			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
+		}
+	case ast.Subscription:
+		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
+
+		var buf bytes.Buffer
+		return func(ctx context.Context) *graphql.Response {
+			buf.Reset()
+			data := next(ctx)
+
+			if data == nil {
+				return nil
+			}
 			data.MarshalGQL(&buf)
 
 			return &graphql.Response{
@@ -12558,6 +12683,68 @@ type VerifyMachineSkuPayload {
   machine: Machine!
 }
 `, BuiltIn: false},
+	{Name: "../schema/subscription.graphql", Input: `"""
+What is followed live. Every event carries a cursor; the same subscription with it as
+` + "`" + `after` + "`" + ` goes on behind that event: each event comes once, in order, whatever happened to
+the connection in between. FAILED_PRECONDITION, reason CURSOR_EXPIRED, for a cursor that
+the history no longer reaches; INVALID_ARGUMENT, reason CURSOR_FOREIGN, for one of another
+stream.
+"""
+type Subscription {
+  "One machine: a snapshot first, unless ` + "`" + `after` + "`" + ` is given, then its changes. It ends when the machine is deleted. Role: viewer; an agent follows its own machine."
+  machine("Id of the machine." id: ID!, "Cursor of the last event that was received." after: Cursor): MachineEvent!
+  """
+  Every change at a site, in the order in which changes became visible. Without ` + "`" + `after` + "`" + ` it
+  starts with now: the first event has no transition and a cursor only. It does not end.
+  Role: viewer.
+  """
+  siteEvents(
+    "Name of the site."
+    site: String!
+    "Cursor of the last event that was received."
+    after: Cursor
+    "Types of object whose changes are wanted; absent or null for all."
+    kinds: [SubjectType!]
+  ): TransitionEvent!
+}
+
+"What happens to a followed machine."
+union MachineEvent = MachineSnapshot | MachineChange | MachineEnd
+
+"Where the following of a machine starts: the machine with all changes up to the cursor."
+type MachineSnapshot {
+  "The machine. Nullable as in a change, so that one selection serves both; never null here."
+  machine: Machine
+  "Place behind these changes."
+  cursor: Cursor!
+}
+
+"A change of a followed machine."
+type MachineChange {
+  "The change."
+  transition: Transition!
+  "The machine as it is when the event is sent, which may be later than the change; null when it has been deleted since."
+  machine: Machine
+  "Place behind this change."
+  cursor: Cursor!
+}
+
+"The deletion of a followed machine, after which nothing comes."
+type MachineEnd {
+  "The deletion."
+  transition: Transition!
+  "Place behind it."
+  cursor: Cursor!
+}
+
+"A change at a followed site."
+type TransitionEvent {
+  "The change; null in the first event of a subscription without a cursor, which tells where it starts."
+  transition: Transition
+  "Place behind this change."
+  cursor: Cursor!
+}
+`, BuiltIn: false},
 	{Name: "../schema/work.graphql", Input: `extend type Mutation {
   """
   Hands the agent of a machine the oldest thing that is wanted of its host, again until it is finished; null where
@@ -14014,6 +14201,16 @@ func (ec *executionContext) childFields_TransitionEdge(ctx context.Context, fiel
 		return ec.fieldContext_TransitionEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TransitionEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_TransitionEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "transition":
+		return ec.fieldContext_TransitionEvent_transition(ctx, field)
+	case "cursor":
+		return ec.fieldContext_TransitionEvent_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TransitionEvent", field.Name)
 }
 
 func (ec *executionContext) childFields_UnassignSkuPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -7,6 +7,7 @@ import (
 	"fleetgraph/ent"
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
+	"fleetgraph/services/events"
 	"fleetgraph/services/expected"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
@@ -21,4 +22,5 @@ type Resolver struct {
 	Bom       *bom.Service
 	Lifecycle *lifecycle.Service
 	Expected  *expected.Service
+	Feed      *events.Feed
 }

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"fleetgraph/fleet"
+	"fleetgraph/server/graphqlws"
 	"fleetgraph/services/access"
 )
 
-// authenticator knows whose token a secret is.
+// authenticator knows whose token a secret is, and whether it is theirs still.
 type authenticator interface {
 	Authenticate(ctx context.Context, secret string) (*access.Caller, error)
+	Recheck(ctx context.Context, caller *access.Caller) error
 }
 
 // signedIn lets requests with a valid bearer token through, as their caller. Only
@@ -25,6 +27,10 @@ func signedIn(auth authenticator, p presenter, next http.Handler) http.Handler {
 			return
 		}
 		ctx := r.Context()
+		if graphqlws.Supports(r) && len(r.Header.Values("Authorization")) == 0 {
+			next.ServeHTTP(w, r) // a browser cannot send one: the connection_init brings it
+			return
+		}
 		caller, err := authenticate(ctx, auth, r.Header.Values("Authorization"))
 		if err != nil {
 			refused := p.shown(ctx, err, "")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"fleetgraph/server/graphqlws"
 	"fleetgraph/services/sku"
 )
 
@@ -36,6 +37,11 @@ type Config struct {
 	Terminal bool
 	// Limits bound one request.
 	Limits Limits
+	// Sockets bound one WebSocket.
+	Sockets graphqlws.Limits
+	// Origins are the origins of pages, beside the server's own, from which browsers may
+	// open a WebSocket.
+	Origins []string
 	// SkuLimits bound what a SKU may cost to compare; zero means the default.
 	SkuLimits sku.Limits
 	// Tracer sees every SQL statement; nil for none.

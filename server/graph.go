@@ -10,8 +10,10 @@ import (
 	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"fleetgraph/graph"
+	"fleetgraph/server/graphqlws"
 )
 
 // Defaults of Limits.
@@ -48,13 +50,39 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// graphHandler is the graph over HTTP, and what of it has to be stopped.
+type graphHandler struct {
+	http.Handler
+	sockets *graphqlws.Transport
+}
+
 // newGraphHandler serves the graph to callers who are signed in: introspection is
 // on, and validation makes suggestions.
-func newGraphHandler(root graph.ResolverRoot, limits Limits, p presenter) http.Handler {
+func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p presenter) (*graphHandler, error) {
 	schema := graph.NewExecutableSchema(graph.Config{Resolvers: root})
-	limits = limits.withDefaults()
+	limits := cfg.Limits.withDefaults()
+	running, err := newOperations(schema.Schema(), p, limits.OperationTimeout)
+	if err != nil {
+		return nil, err
+	}
+	sockets := graphqlws.New(graphqlws.Config{
+		Open: joined.open,
+		Run: func(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams, emit func([]byte) error) (gqlerror.List, error) {
+			return running.run(ctx, exec, params, false, emit)
+		},
+		Refuse:  running.tooMany,
+		Origins: cfg.Origins,
+		Limits:  cfg.Sockets,
+		Logger:  cfg.Logger,
+	})
+	answers := httpTransport{schema: schema.Schema(), bodyBytes: limits.BodyBytes, timeout: limits.OperationTimeout}
 	h := handler.New(schema)
-	h.AddTransport(httpTransport{schema: schema.Schema(), bodyBytes: limits.BodyBytes, timeout: limits.OperationTimeout})
+	h.AddTransport(sockets)
+	h.AddTransport(streamTransport{
+		http: answers, operations: running, sessions: joined,
+		patience: sockets.Limits().WriteTimeout, again: sockets.Limits().CheckInterval,
+	})
+	h.AddTransport(answers)
 	h.SetQueryCache(documentCache{lru.New[*ast.QueryDocument](cachedDocuments)})
 	h.SetParserTokenLimit(limits.DocumentTokens)
 	h.SetValidationRulesFn(validationRules)
@@ -62,7 +90,7 @@ func newGraphHandler(root graph.ResolverRoot, limits Limits, p presenter) http.H
 	h.SetRecoverFunc(p.recovered)
 	h.Use(extension.Introspection{})
 	h.Use(strictVariables{schema.Schema()})
-	return h
+	return &graphHandler{h, sockets}, nil
 }
 
 // documentCache keeps short documents only, which bounds its memory.

@@ -35,8 +35,8 @@ type schema struct {
 	Pending int   `json:"pending"`
 }
 
-// live answers that the process is up.
-func live(w http.ResponseWriter, _ *http.Request) { writeHealth(w, health{Status: "ok"}) }
+// alive answers that the process is up.
+func alive(w http.ResponseWriter, _ *http.Request) { writeHealth(w, health{Status: "ok"}) }
 
 // readiness answers whether the process can serve: the database is reachable and
 // its schema is current.

@@ -56,6 +56,8 @@ func (stubMutation) CreateSite(context.Context, graph.CreateSiteInput) (*graph.C
 
 type stubAuth struct{}
 
+func (stubAuth) Recheck(context.Context, *access.Caller) error { return nil }
+
 func (stubAuth) Authenticate(_ context.Context, secret string) (*access.Caller, error) {
 	switch secret {
 	case "good":
@@ -100,8 +102,10 @@ func newBench(t *testing.T, limits Limits, viewer func(context.Context) (*graph.
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p := presenter{logger}
 	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
-	ready := http.HandlerFunc(live)
-	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, limits, p)), ready: ready, metrics: ready, jobs: ready})
+	ready := http.HandlerFunc(alive)
+	answers, err := newGraphHandler(root, &sessions{}, Config{Limits: limits, Logger: logger}, p)
+	require.NoError(t, err)
+	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, answers), ready: ready, metrics: ready, jobs: ready})
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -91,6 +91,35 @@ func logged(logger *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
+// notedOperation gives an operation of a stream its own line in the log, which ended
+// writes.
+func notedOperation(ctx context.Context, logger *slog.Logger) (_ context.Context, ended func()) {
+	start, n := time.Now(), &note{}
+	if caller, ok := access.From(ctx); ok {
+		n.caller = caller.Name
+	}
+	ctx = context.WithValue(ctx, noteKey{}, n)
+	return ctx, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		logger.LogAttrs(ctx, slog.LevelInfo, "operation", append(n.attrs(), slog.Duration("took", time.Since(start)))...)
+	}
+}
+
+// attrs are what is known of the operation.
+func (n *note) attrs() (attrs []slog.Attr) {
+	if n.kind != "" {
+		attrs = append(attrs, slog.String("operation_type", n.kind), slog.String("operation", n.operation))
+	}
+	if n.caller != "" {
+		attrs = append(attrs, slog.String("caller", n.caller))
+	}
+	if n.errors > 0 {
+		attrs = append(attrs, slog.Int("errors", n.errors), slog.String("code", string(n.code)))
+	}
+	return attrs
+}
+
 func (n *note) log(ctx context.Context, logger *slog.Logger, r *http.Request, status int, took time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -102,16 +131,7 @@ func (n *note) log(ctx context.Context, logger *slog.Logger, r *http.Request, st
 		slog.String("method", r.Method), slog.String("path", r.URL.Path),
 		slog.Int("status", status), slog.Duration("took", took),
 	}
-	if n.kind != "" {
-		attrs = append(attrs, slog.String("operation_type", n.kind), slog.String("operation", n.operation))
-	}
-	if n.caller != "" {
-		attrs = append(attrs, slog.String("caller", n.caller))
-	}
-	if n.errors > 0 {
-		attrs = append(attrs, slog.Int("errors", n.errors), slog.String("code", string(n.code)))
-	}
-	logger.LogAttrs(ctx, level, "request", attrs...)
+	logger.LogAttrs(ctx, level, "request", append(attrs, n.attrs()...)...)
 }
 
 // statusWriter remembers the status. Unwrap keeps http.ResponseController working.

@@ -17,6 +17,7 @@ import (
 const (
 	typeJSON    = "application/json"
 	typeGraphQL = "application/graphql-response+json"
+	typeEvents  = "text/event-stream"
 )
 
 // responseType chooses the media type of an answer by the Accept headers: the one
@@ -39,7 +40,7 @@ func responseType(accept []string) (mediaType string, ok bool) {
 					continue
 				}
 			}
-			if (name == typeJSON || name == typeGraphQL) && quality > best {
+			if (name == typeJSON || name == typeGraphQL || name == typeEvents) && quality > best {
 				best, mediaType = quality, name
 			}
 		}
@@ -59,9 +60,14 @@ func writeError(w http.ResponseWriter, status int, err *fleet.Error) {
 	writeResponse(w, &graphql.Response{Errors: gqlerror.List{{Message: err.Message, Extensions: extensions(err)}}})
 }
 
-// writeResponse writes a response. A request that was refused before its execution
-// has no data, not even null (GraphQL specification, 7.1.1).
+// writeResponse writes a response.
 func writeResponse(w http.ResponseWriter, response *graphql.Response) {
+	_, _ = w.Write(encode(response)) // the caller may be gone
+}
+
+// encode is a response as JSON. A request that was refused before its execution has
+// no data, not even null (GraphQL specification, 7.1.1).
+func encode(response *graphql.Response) []byte {
 	var content any = response
 	if response.Data == nil {
 		content = struct {
@@ -73,5 +79,5 @@ func writeResponse(w http.ResponseWriter, response *graphql.Response) {
 		//nolint:forbidigo // broken invariant: what gqlgen's marshalers write is JSON; the handler's recover function answers
 		panic("the response is not JSON: " + err.Error())
 	}
-	_, _ = w.Write(body) // the caller may be gone
+	return body
 }

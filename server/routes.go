@@ -17,7 +17,7 @@ type face struct{ graph, ready, metrics, jobs http.Handler }
 func routes(logger *slog.Logger, f face) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle(graphPath, f.graph)
-	mux.HandleFunc("GET /healthz", live)
+	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", f.ready)
 	mux.Handle("GET /metrics", f.metrics)
 	mux.Handle(jobsPath, f.jobs)

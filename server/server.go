@@ -17,6 +17,8 @@ import (
 
 	"fleetgraph/internal/jobs"
 	"fleetgraph/server/demo"
+	"fleetgraph/services/access"
+	"fleetgraph/services/events"
 )
 
 // Bounds of a connection. A body has to arrive within readTimeout; the answer may
@@ -43,6 +45,7 @@ type Server struct {
 	logger   *slog.Logger
 	db       *database
 	jobs     *runner
+	follow   *following
 	ready    *readiness
 	listener net.Listener
 	http     *http.Server
@@ -81,7 +84,8 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if err != nil {
 		return s, err
 	}
-	root := newResolver(foundation{client, queue, box, cfg.Logger, cfg.SkuLimits, time.Now})
+	feed := events.NewFeed(s.db.DB, client, func(ctx context.Context) context.Context { return access.AsSystem(ctx, "events") }, cfg.Logger)
+	root := newResolver(foundation{client, queue, box, feed, cfg.Logger, cfg.SkuLimits, time.Now})
 	if s.jobs, err = newRunner(s.db, root, cfg.Logger); err != nil {
 		return s, err
 	}
@@ -92,8 +96,13 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if err != nil {
 		return s, err
 	}
+	answers, err := newGraphHandler(root, &sessions{auth: root.Access, feed: feed, present: p}, cfg, p)
+	if err != nil {
+		return s, err
+	}
+	s.follow = &following{feed: feed, sockets: answers.sockets}
 	handler, err := routes(cfg.Logger, face{
-		graph: signedIn(root.Access, p, newGraphHandler(root, cfg.Limits, p)), ready: s.ready,
+		graph: signedIn(root.Access, p, answers), ready: s.ready,
 		metrics: scraped(root.Access, p, newMetrics(s.db.Pool, cfg.Logger)),
 		jobs:    administered(root.Access, p, page),
 	})
@@ -140,6 +149,7 @@ func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
 	s.logger.InfoContext(ctx, "serving", slog.String("address", s.listener.Addr().String()))
+	s.follow.start(ctx)
 	err := s.jobs.start(ctx)
 	if err == nil {
 		err = s.wait(ctx, served)
@@ -180,9 +190,11 @@ func (s *Server) wait(ctx context.Context, served chan error) error {
 	}
 }
 
-// stopHTTP ends the service of requests.
+// stopHTTP ends the service of requests: streams first, which have no end of their
+// own.
 func (s *Server) stopHTTP(ctx context.Context) error {
 	s.ready.stop()
+	s.follow.stop(ctx)
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	err := s.http.Shutdown(wait)

@@ -9,6 +9,7 @@ import (
 	"fleetgraph/resolvers"
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
+	"fleetgraph/services/events"
 	"fleetgraph/services/expected"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
@@ -29,6 +30,7 @@ type foundation struct {
 	client *ent.Client
 	queue  bom.Queue
 	box    *seal.Box
+	feed   *events.Feed
 	logger *slog.Logger
 	limits sku.Limits
 	now    func() time.Time
@@ -45,5 +47,6 @@ func newResolver(f foundation) *resolvers.Resolver {
 		Bom:       skus,
 		Lifecycle: lifecycle.New(client, now, skus),
 		Expected:  expected.New(client, now, f.box),
+		Feed:      f.feed,
 	}
 }

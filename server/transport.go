@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"fleetgraph/fleet"
+	"fleetgraph/server/graphqlws"
 )
 
 // httpTransport serves POST and GET by the GraphQL-over-HTTP specification. gqlgen
@@ -59,6 +60,10 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 		w.Header().Set("Allow", "POST")
 		writeError(w, http.StatusMethodNotAllowed, fleet.Invalid("", "METHOD_NOT_ALLOWED", "a GET request runs queries only"))
 		return
+	}
+	if refused == nil && op.Operation.Operation == ast.Subscription {
+		refused = gqlerror.List{gqlerror.Wrap(fleet.Invalid("", "TRANSPORT_UNSUPPORTED",
+			"a subscription needs a stream: a WebSocket of %s, or Accept: %s", graphqlws.Subprotocol, typeEvents))}
 	}
 	if refused != nil {
 		if mediaType == typeGraphQL {

@@ -586,6 +586,7 @@ var (
 		{Name: "actor", Type: field.TypeString},
 		{Name: "message", Type: field.TypeString, Default: ""},
 		{Name: "details", Type: field.TypeJSON, Nullable: true},
+		{Name: "position", Type: field.TypeInt64, Nullable: true},
 		{Name: "occurred_at", Type: field.TypeTime},
 		{Name: "machine_id", Type: field.TypeString, Nullable: true, Size: 64},
 		{Name: "site_id", Type: field.TypeString, Nullable: true, Size: 64},
@@ -598,13 +599,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "transitions_machines_transitions",
-				Columns:    []*schema.Column{TransitionsColumns[11]},
+				Columns:    []*schema.Column{TransitionsColumns[12]},
 				RefColumns: []*schema.Column{MachinesColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "transitions_sites_transitions",
-				Columns:    []*schema.Column{TransitionsColumns[12]},
+				Columns:    []*schema.Column{TransitionsColumns[13]},
 				RefColumns: []*schema.Column{SitesColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -618,7 +619,7 @@ var (
 			{
 				Name:    "transitions_machine_id_sequence_order",
 				Unique:  false,
-				Columns: []*schema.Column{TransitionsColumns[11], TransitionsColumns[3], TransitionsColumns[0]},
+				Columns: []*schema.Column{TransitionsColumns[12], TransitionsColumns[3], TransitionsColumns[0]},
 			},
 			{
 				Name:    "transitions_sequence_id_order",
@@ -628,17 +629,35 @@ var (
 			{
 				Name:    "transitions_machine_id_occurred_at_order",
 				Unique:  false,
-				Columns: []*schema.Column{TransitionsColumns[11], TransitionsColumns[10], TransitionsColumns[0]},
+				Columns: []*schema.Column{TransitionsColumns[12], TransitionsColumns[11], TransitionsColumns[0]},
 			},
 			{
 				Name:    "transitions_site_id_occurred_at_order",
 				Unique:  false,
-				Columns: []*schema.Column{TransitionsColumns[12], TransitionsColumns[10], TransitionsColumns[0]},
+				Columns: []*schema.Column{TransitionsColumns[13], TransitionsColumns[11], TransitionsColumns[0]},
 			},
 			{
 				Name:    "transitions_occurred_at_id_order",
 				Unique:  false,
-				Columns: []*schema.Column{TransitionsColumns[10], TransitionsColumns[0]},
+				Columns: []*schema.Column{TransitionsColumns[11], TransitionsColumns[0]},
+			},
+			{
+				Name:    "transitions_position_key",
+				Unique:  true,
+				Columns: []*schema.Column{TransitionsColumns[10]},
+			},
+			{
+				Name:    "transitions_site_id_position_feed",
+				Unique:  false,
+				Columns: []*schema.Column{TransitionsColumns[13], TransitionsColumns[10]},
+			},
+			{
+				Name:    "transitions_subject_id_sequence_fresh",
+				Unique:  false,
+				Columns: []*schema.Column{TransitionsColumns[2], TransitionsColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(\"position\" IS NULL)",
+				},
 			},
 		},
 	}

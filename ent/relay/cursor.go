@@ -125,3 +125,13 @@ func (o Order) decode(argument string, c *Cursor) (*Position, error) {
 
 // isText reports whether Postgres can store s as text.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// ReadCursor reads a cursor of o, which argument names in errors: reason
+// CURSOR_INVALID for what is none, CURSOR_FOREIGN for one of another order.
+func (o Order) ReadCursor(argument string, c Cursor) (Position, error) {
+	pos, err := o.decode(argument, &c)
+	if err != nil {
+		return Position{}, err
+	}
+	return *pos, nil
+}

@@ -42,6 +42,17 @@ func Current(ctx context.Context) (_ Selection, ok bool) {
 	return Selection{operation: graphql.GetOperationContext(ctx), set: fc.Field.Selections}, true
 }
 
+// Selects reports whether the operation selects anything below the fields named by
+// path, seen from the field that is being resolved.
+func Selects(ctx context.Context, path ...string) bool {
+	s, ok := Current(ctx)
+	if !ok {
+		return false
+	}
+	s, err := s.At(path...)
+	return err != nil || len(s.set) > 0
+}
+
 // CurrentOf is Current, but ok is false too unless the field that is being resolved
 // is of the type named. It guards against reading the selection of some other field
 // whose resolver asks for rows on the way.

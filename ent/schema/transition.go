@@ -52,6 +52,9 @@ func (Transition) Fields() []ent.Field {
 		field.JSON("details", json.RawMessage{}).Optional().Immutable().
 			Annotations(entgql.Type("JSON")).
 			Comment("What changed, as data; its form depends on the cause."),
+		field.Int64("position").Optional().Nillable().
+			Annotations(hidden()).
+			Comment("Place in the one order of all changes, in which followers get them; null until it has been given, right after the commit."),
 		field.Time("occurred_at").Immutable().Default(time.Now).
 			Annotations(entgql.OrderField("OCCURRED_AT")).
 			Comment("When it changed."),
@@ -78,6 +81,10 @@ func (Transition) Indexes() []ent.Index {
 		index.Fields("machine_id", "occurred_at", "id").StorageKey("transitions_machine_id_occurred_at_order"),
 		index.Fields("site_id", "occurred_at", "id").StorageKey("transitions_site_id_occurred_at_order"),
 		index.Fields("occurred_at", "id").StorageKey("transitions_occurred_at_id_order"),
+		index.Fields("position").Unique().StorageKey("transitions_position_key"),
+		index.Fields("site_id", "position").StorageKey("transitions_site_id_position_feed"),
+		index.Fields("subject_id", "sequence").StorageKey("transitions_subject_id_sequence_fresh").
+			Annotations(entsql.IndexWhere("(\"position\" IS NULL)")),
 	}
 }
 

@@ -39,6 +39,8 @@ const (
 	FieldMessage = "message"
 	// FieldDetails holds the string denoting the details field in the database.
 	FieldDetails = "details"
+	// FieldPosition holds the string denoting the position field in the database.
+	FieldPosition = "position"
 	// FieldOccurredAt holds the string denoting the occurred_at field in the database.
 	FieldOccurredAt = "occurred_at"
 	// EdgeSite holds the string denoting the site edge name in mutations.
@@ -77,6 +79,7 @@ var Columns = []string{
 	FieldActor,
 	FieldMessage,
 	FieldDetails,
+	FieldPosition,
 	FieldOccurredAt,
 }
 
@@ -167,6 +170,11 @@ func ByActor(opts ...sql.OrderTermOption) OrderOption {
 // ByMessage orders the results by the message field.
 func ByMessage(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMessage, opts...).ToFunc()
+}
+
+// ByPosition orders the results by the position field.
+func ByPosition(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPosition, opts...).ToFunc()
 }
 
 // ByOccurredAt orders the results by the occurred_at field.

@@ -111,6 +111,11 @@ func Message(v string) predicate.Transition {
 	return predicate.Transition(sql.FieldEQ(FieldMessage, v))
 }
 
+// Position applies equality check predicate on the "position" field. It's identical to PositionEQ.
+func Position(v int64) predicate.Transition {
+	return predicate.Transition(sql.FieldEQ(FieldPosition, v))
+}
+
 // OccurredAt applies equality check predicate on the "occurred_at" field. It's identical to OccurredAtEQ.
 func OccurredAt(v time.Time) predicate.Transition {
 	return predicate.Transition(sql.FieldEQ(FieldOccurredAt, v))
@@ -754,6 +759,56 @@ func DetailsIsNil() predicate.Transition {
 // DetailsNotNil applies the NotNil predicate on the "details" field.
 func DetailsNotNil() predicate.Transition {
 	return predicate.Transition(sql.FieldNotNull(FieldDetails))
+}
+
+// PositionEQ applies the EQ predicate on the "position" field.
+func PositionEQ(v int64) predicate.Transition {
+	return predicate.Transition(sql.FieldEQ(FieldPosition, v))
+}
+
+// PositionNEQ applies the NEQ predicate on the "position" field.
+func PositionNEQ(v int64) predicate.Transition {
+	return predicate.Transition(sql.FieldNEQ(FieldPosition, v))
+}
+
+// PositionIn applies the In predicate on the "position" field.
+func PositionIn(vs ...int64) predicate.Transition {
+	return predicate.Transition(sql.FieldIn(FieldPosition, vs...))
+}
+
+// PositionNotIn applies the NotIn predicate on the "position" field.
+func PositionNotIn(vs ...int64) predicate.Transition {
+	return predicate.Transition(sql.FieldNotIn(FieldPosition, vs...))
+}
+
+// PositionGT applies the GT predicate on the "position" field.
+func PositionGT(v int64) predicate.Transition {
+	return predicate.Transition(sql.FieldGT(FieldPosition, v))
+}
+
+// PositionGTE applies the GTE predicate on the "position" field.
+func PositionGTE(v int64) predicate.Transition {
+	return predicate.Transition(sql.FieldGTE(FieldPosition, v))
+}
+
+// PositionLT applies the LT predicate on the "position" field.
+func PositionLT(v int64) predicate.Transition {
+	return predicate.Transition(sql.FieldLT(FieldPosition, v))
+}
+
+// PositionLTE applies the LTE predicate on the "position" field.
+func PositionLTE(v int64) predicate.Transition {
+	return predicate.Transition(sql.FieldLTE(FieldPosition, v))
+}
+
+// PositionIsNil applies the IsNil predicate on the "position" field.
+func PositionIsNil() predicate.Transition {
+	return predicate.Transition(sql.FieldIsNull(FieldPosition))
+}
+
+// PositionNotNil applies the NotNil predicate on the "position" field.
+func PositionNotNil() predicate.Transition {
+	return predicate.Transition(sql.FieldNotNull(FieldPosition))
 }
 
 // OccurredAtEQ applies the EQ predicate on the "occurred_at" field.

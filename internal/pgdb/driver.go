@@ -11,9 +11,14 @@ import (
 
 // Driver is ent's driver on db. It lets InTx reach the transaction that ent opens,
 // so that what does not go through ent can take part in it.
-func (db *DB) Driver() dialect.Driver { return recording{entsql.OpenDB(dialect.Postgres, db.SQL)} }
+func (db *DB) Driver() dialect.Driver {
+	return recording{entsql.OpenDB(dialect.Postgres, db.SQL), db.committed}
+}
 
-type recording struct{ *entsql.Driver }
+type recording struct {
+	*entsql.Driver
+	committed chan<- struct{}
+}
 
 // Tx opens a transaction, and notes it where InTx wants it.
 func (d recording) Tx(ctx context.Context) (dialect.Tx, error) {
@@ -28,7 +33,25 @@ func (d recording) Tx(ctx context.Context) (dialect.Tx, error) {
 		}
 		holder.tx, _ = opened.ExecQuerier.(*sql.Tx)
 	}
-	return tx, nil
+	return telling{tx, d.committed}, nil
+}
+
+// telling is a transaction that tells when it has been committed.
+type telling struct {
+	dialect.Tx
+	committed chan<- struct{}
+}
+
+// Commit ends the transaction.
+func (t telling) Commit() error {
+	if err := t.Tx.Commit(); err != nil {
+		return err
+	}
+	select {
+	case t.committed <- struct{}{}:
+	default: // told already
+	}
+	return nil
 }
 
 type holderKey struct{}

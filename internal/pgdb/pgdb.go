@@ -31,6 +31,17 @@ type DB struct {
 	Pool *pgxpool.Pool
 	// SQL is the pool behind database/sql, for ent. It keeps no idle connections of its own.
 	SQL *sql.DB
+
+	committed chan struct{}
+}
+
+// Committed tells that a transaction of ent has been committed since the last
+// receive; one signal stands for any number of them. There is one receiver.
+func (db *DB) Committed() <-chan struct{} { return db.committed }
+
+// Connect opens a connection beside the pool, for who listens on it.
+func (db *DB) Connect(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.ConnectConfig(ctx, db.Pool.Config().ConnConfig)
 }
 
 // Open connects to the server of a URL or a keyword string and makes sure that it
@@ -52,7 +63,7 @@ func Open(ctx context.Context, url string, tracer pgx.QueryTracer) (*DB, error) 
 		pool.Close()
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	return &DB{Pool: pool, SQL: stdlib.OpenDBFromPool(pool)}, nil
+	return &DB{Pool: pool, SQL: stdlib.OpenDBFromPool(pool), committed: make(chan struct{}, 1)}, nil
 }
 
 // Close ends all connections. It waits for those in use: end the users first.

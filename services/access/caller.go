@@ -38,6 +38,18 @@ func (c *Caller) SeesSite(id string) bool {
 	return false
 }
 
+// Scope is what a caller may see and do, without who it is: callers of one scope get
+// the same answers.
+type Scope struct {
+	Role     fleet.Role
+	AllSites bool
+	SiteIDs  []string
+	BmcMac   string
+}
+
+// Scope returns the caller's scope.
+func (c *Caller) Scope() Scope { return Scope{c.Role, c.AllSites, c.SiteIDs, c.BmcMac} }
+
 type callerKey struct{}
 
 // WithCaller returns a context whose reads and changes are c's.

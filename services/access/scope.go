@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"slices"
 
 	"entgo.io/ent/dialect/sql"
 
@@ -63,6 +64,15 @@ func ofNoToken(c *Caller) func(*sql.Selector) {
 		if !c.AllSites {
 			s.Where(sql.In(s.C(transition.FieldSiteID), anys(c.SiteIDs)...))
 		}
+	}
+}
+
+// Follows returns what of a site's history a caller may follow live, by the rule for
+// reading it: all of it but what happens to tokens, which is for admins. kinds, where
+// there are any, are the only ones wanted.
+func (c *Caller) Follows(kinds []fleet.SubjectType) func(*ent.Transition) bool {
+	return func(t *ent.Transition) bool {
+		return (t.SubjectType != fleet.SubjectToken || c.Role == fleet.RoleAdmin) && (kinds == nil || slices.Contains(kinds, t.SubjectType))
 	}
 }
 

@@ -1,0 +1,229 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"golang.org/x/sync/singleflight"
+
+	"fleetgraph/fleet"
+	"fleetgraph/internal/live"
+	"fleetgraph/internal/telemetry"
+	"fleetgraph/services/access"
+)
+
+// Bounds of what is kept rendered: enough for followers that are some seconds apart.
+const (
+	renderedEvents = 4096
+	renderedBytes  = 16 << 10 // a larger answer is rendered for each follower
+)
+
+// operations runs operations for the transports of streams: queries and mutations
+// have one answer, subscriptions one for each event. An event is rendered once for
+// all followers with the same operation and the same rights.
+type operations struct {
+	schema   *ast.Schema
+	present  presenter
+	timeout  time.Duration // of a query, a mutation, the opening of a stream, the rendering of an event
+	rendered *lru.Cache[renderKey, []byte]
+	flight   singleflight.Group
+}
+
+// renderKey names one rendered event: which event, and how.
+type renderKey struct {
+	event string
+	how   [sha256.Size]byte
+}
+
+func newOperations(schema *ast.Schema, p presenter, timeout time.Duration) (*operations, error) {
+	rendered, err := lru.New[renderKey, []byte](renderedEvents)
+	if err != nil {
+		return nil, fmt.Errorf("cache of rendered events: %w", err)
+	}
+	return &operations{schema: schema, present: p, timeout: timeout, rendered: rendered}, nil
+}
+
+// run runs an operation and hands each answer, as JSON, to emit, whose error ends it.
+// refused is what the operation was refused with or broken off for, nil where it ran
+// to its end. err tells that it has no end here: emit's error, the end of ctx, or
+// live.ErrStopping where another process has to go on.
+// readOnly refuses mutations.
+func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams, readOnly bool, emit func([]byte) error) (refused gqlerror.List, err error) {
+	ctx = telemetry.WithTraceID(ctx, telemetry.NewTraceID())
+	ctx, ended := notedOperation(ctx, o.present.logger)
+	defer ended()
+	defer func() {
+		if value := recover(); value != nil {
+			refused, err = o.errors(ctx, o.present.recovered(ctx, value)), nil
+		}
+	}()
+	start, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	op, faults := exec.CreateOperationContext(start, params)
+	noteOperation(ctx, op)
+	if faults != nil {
+		return exec.DispatchError(graphql.WithOperationContext(ctx, op), refusals(o.schema, op, faults)).Errors, nil
+	}
+	if readOnly && op.Operation.Operation == ast.Mutation {
+		return o.errors(ctx, fleet.Invalid("", "METHOD_NOT_ALLOWED", "a GET request runs no mutation")), nil
+	}
+	if op.Operation.Operation != ast.Subscription {
+		answer, errs := o.answer(start, exec, op)
+		if errs != nil {
+			return errs, nil
+		}
+		return nil, emit(answer)
+	}
+	opening, opened := live.Opening(start)
+	respond, opening := exec.DispatchOperation(opening, op)
+	response := respond(opening)
+	if opened.Source == nil {
+		if response == nil || len(response.Errors) == 0 {
+			return o.errors(ctx, timedOut()), nil
+		}
+		return response.Errors, nil
+	}
+	defer opened.Source.Close()
+	cancel() // the stream has no end of its own
+	return o.stream(ctx, exec, op, opened.Source, emit)
+}
+
+// answer runs a query or a mutation, or renders the event of ctx.
+func (o *operations) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) ([]byte, gqlerror.List) {
+	respond, ctx := exec.DispatchOperation(ctx, op)
+	response := respond(ctx)
+	if response == nil { // gqlgen's way to say that ctx has ended before the answer
+		return nil, o.errors(ctx, timedOut())
+	}
+	if op.Operation.Operation == ast.Subscription && (response.Data == nil || bytes.Equal(response.Data, []byte("null"))) {
+		return nil, response.Errors // without the cursor nobody could go on behind it
+	}
+	return encode(response), nil
+}
+
+func (o *operations) stream(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, source live.Source, emit func([]byte) error) (gqlerror.List, error) {
+	how, err := identity(ctx, op)
+	if err != nil {
+		return o.errors(ctx, err), nil
+	}
+	for {
+		event, err := source.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case errors.Is(err, live.ErrStopping), err != nil && ctx.Err() != nil:
+			return nil, err
+		case err != nil:
+			return o.errors(ctx, err), nil
+		}
+		answer, refused := o.render(ctx, exec, op, renderKey{event.Key, how}, event)
+		if refused != nil {
+			return refused, nil
+		}
+		if err := emit(answer); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// render is the answer of an event, by whoever renders it first.
+func (o *operations) render(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, key renderKey, event live.Event) ([]byte, gqlerror.List) {
+	fresh := func(ctx context.Context) ([]byte, gqlerror.List) {
+		ctx, cancel := context.WithTimeout(live.Rendering(ctx, event), o.timeout)
+		defer cancel()
+		return o.answer(ctx, exec, op)
+	}
+	if key.event == "" {
+		return fresh(ctx)
+	}
+	if answer, ok := o.rendered.Get(key); ok {
+		return answer, nil
+	}
+	var refused gqlerror.List
+	answer, _, _ := o.flight.Do(key.event+string(key.how[:]), func() (any, error) {
+		if answer, ok := o.rendered.Get(key); ok {
+			return answer, nil
+		}
+		// Not the first follower's end, for which the others do not care.
+		answer, errs := fresh(context.WithoutCancel(ctx))
+		if errs != nil {
+			return errs, nil
+		}
+		if len(answer) <= renderedBytes {
+			o.rendered.Add(key, answer)
+		}
+		return answer, nil
+	})
+	switch answer := answer.(type) {
+	case []byte:
+		return answer, nil
+	case gqlerror.List:
+		refused = answer
+	}
+	return nil, refused
+}
+
+// identity is what a rendered event depends on beside the event: the operation, its
+// variables, and what exists for the caller. Where a stream was entered does not
+// count, so that those who come back share with those who stayed.
+func identity(ctx context.Context, op *graphql.OperationContext) (how [sha256.Size]byte, err error) {
+	variables := maps.Clone(op.Variables)
+	for _, selection := range op.Operation.SelectionSet {
+		field, ok := selection.(*ast.Field)
+		if !ok {
+			continue
+		}
+		after := field.Arguments.ForName("after")
+		if after != nil && after.Value.Kind == ast.Variable && uses(op.RawQuery, after.Value.Raw) == 2 { // its declaration and this
+			delete(variables, after.Value.Raw)
+		}
+	}
+	caller, ok := access.From(ctx)
+	if !ok {
+		return how, access.Missing()
+	}
+	text, err := json.Marshal([]any{op.RawQuery, op.OperationName, variables, caller.Scope()})
+	if err != nil {
+		return how, fmt.Errorf("identity of an operation: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
+
+// uses counts the mentions of a variable in a document.
+func uses(document, variable string) (n int) {
+	for _, rest := range strings.Split(document, "$"+variable)[1:] {
+		if rest == "" || !isNameByte(rest[0]) {
+			n++
+		}
+	}
+	return n
+}
+
+func isNameByte(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+// tooMany is the refusal of one more operation on a connection.
+func (o *operations) tooMany(ctx context.Context, limit int) gqlerror.List {
+	return o.errors(ctx, &fleet.Error{
+		Code: fleet.ResourceExhausted, Reason: "TOO_MANY_OPERATIONS",
+		Message: "the connection has as many operations as it may", Details: map[string]any{"limit": limit},
+	})
+}
+
+// errors is err as callers see it.
+func (o *operations) errors(ctx context.Context, err error) gqlerror.List {
+	return gqlerror.List{o.present.present(ctx, err)}
+}

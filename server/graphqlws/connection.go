@@ -1,0 +1,375 @@
+package graphqlws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/gorilla/websocket"
+)
+
+// closeGrace is how long the peer may take to answer a close.
+const closeGrace = 2 * time.Second
+
+// maxReason is how many bytes the reason of a close may have (RFC 6455, 5.5).
+const maxReason = 123
+
+// connection is one WebSocket. Its reader is the goroutine of its request; its writer
+// another; each operation has one.
+type connection struct {
+	transport *Transport
+	exec      graphql.GraphExecutor
+	limits    Limits
+	logger    *slog.Logger
+	socket    *websocket.Conn
+	wire      *wire
+	out       *outbox
+
+	session *Session // set by the reader before the acknowledgement
+	cancel  context.CancelFunc
+	opened  chan struct{} // closed when there is a session
+	running sync.WaitGroup
+
+	mu         sync.Mutex
+	operations map[string]*running
+	leaving    bool // to be closed when no operation is left
+}
+
+// running is one operation that is alive.
+type running struct {
+	id     []byte // as JSON
+	cancel context.CancelFunc
+}
+
+func newConnection(t *Transport, exec graphql.GraphExecutor, socket *websocket.Conn, w *wire) *connection {
+	return &connection{
+		transport: t, exec: exec, limits: t.config.Limits, logger: t.config.Logger,
+		socket: socket, wire: w, out: newOutbox(t.config.Limits.QueuedBytes),
+		opened: make(chan struct{}), operations: map[string]*running{},
+	}
+}
+
+// serve reads until the connection ends, and returns when nothing of it is left.
+func (c *connection) serve(ctx context.Context) {
+	ctx, c.cancel = context.WithCancel(ctx)
+	var writer sync.WaitGroup
+	writer.Go(func() { c.write(ctx) })
+	c.read(ctx)
+	c.cancel()
+	c.running.Wait()
+	c.out.finish(closing{codeGoingAway, ""}, true) // where nothing else has ended the writer
+	writer.Wait()
+	_ = c.socket.Close()
+	if c.session != nil && c.session.Close != nil {
+		c.session.Close()
+	}
+}
+
+// close ends the connection with a code, instead of whatever waits. What is running
+// ends.
+func (c *connection) close(ctx context.Context, code int, reason string) {
+	c.logger.InfoContext(ctx, "websocket closed", slog.Int("close_code", code), slog.String("reason", reason))
+	c.out.finish(closing{code, reason[:min(len(reason), maxReason)]}, true)
+	c.cancel()
+}
+
+// read handles what the client sends, until the connection has ended.
+func (c *connection) read(ctx context.Context) {
+	c.socket.SetReadLimit(c.limits.MessageBytes)
+	deadline := time.Now().Add(c.limits.InitTimeout)
+	_ = c.socket.SetReadDeadline(deadline)
+	alive := func() {
+		if c.session != nil && !c.out.finishing() {
+			_ = c.socket.SetReadDeadline(time.Now().Add(c.limits.PingInterval + c.limits.PongTimeout))
+		}
+	}
+	answer := c.socket.PingHandler()
+	c.socket.SetPingHandler(func(data string) error { alive(); return answer(data) })
+	if c.socket.Subprotocol() != Subprotocol {
+		c.close(ctx, codeBadSubprotocol, "Subprotocol not acceptable")
+	}
+	for {
+		kind, data, err := c.socket.ReadMessage()
+		if err != nil {
+			c.lost(ctx, err)
+			return
+		}
+		if c.out.finishing() {
+			continue // until the peer has answered the close
+		}
+		alive()
+		if kind != websocket.TextMessage {
+			c.close(ctx, codeBadRequest, "Messages are text")
+			continue
+		}
+		c.handle(ctx, data)
+		alive()
+	}
+}
+
+// lost is the end of reading.
+func (c *connection) lost(ctx context.Context, err error) {
+	var timeout net.Error
+	switch {
+	case c.out.finishing() || !errors.As(err, &timeout) || !timeout.Timeout():
+	case c.session == nil:
+		c.close(ctx, codeInitTimeout, "Connection initialisation timeout")
+	default:
+		c.close(ctx, codeTerminated, "No answer to ping")
+	}
+}
+
+func (c *connection) handle(ctx context.Context, data []byte) {
+	m, err := readMessage(data)
+	if err != nil {
+		c.close(ctx, codeBadRequest, "Invalid message: "+err.Error())
+		return
+	}
+	switch m.Type {
+	case typeInit:
+		c.init(ctx, m)
+	case typePing:
+		if _, err := object(m.Payload); err != nil {
+			c.close(ctx, codeBadRequest, "Invalid payload of ping")
+			return
+		}
+		c.send(ctx, pong(m.Payload))
+	case typePong:
+		if _, err := object(m.Payload); err != nil {
+			c.close(ctx, codeBadRequest, "Invalid payload of pong")
+		}
+	case typeSubscribe:
+		c.subscribe(ctx, m)
+	case typeComplete:
+		if m.ID == nil || *m.ID == "" {
+			c.close(ctx, codeBadRequest, "Complete without id")
+			return
+		}
+		c.complete(*m.ID)
+	default:
+		c.close(ctx, codeBadRequest, "Invalid message type "+strconv.Quote(m.Type))
+	}
+}
+
+// init lets the connection in.
+func (c *connection) init(ctx context.Context, m message) {
+	if c.session != nil {
+		c.close(ctx, codeTooManyInits, "Too many initialisation requests")
+		return
+	}
+	payload, err := object(m.Payload)
+	if err != nil {
+		c.close(ctx, codeBadRequest, "Invalid payload of connection_init")
+		return
+	}
+	session, err := c.transport.config.Open(ctx, payload)
+	if err != nil {
+		c.close(ctx, codeForbidden, "Forbidden: "+err.Error())
+		return
+	}
+	c.session = session
+	close(c.opened)
+	c.send(ctx, frameAck)
+}
+
+// subscribe starts an operation.
+func (c *connection) subscribe(ctx context.Context, m message) {
+	if c.session == nil {
+		c.close(ctx, codeUnauthorized, "Unauthorized")
+		return
+	}
+	if m.ID == nil || *m.ID == "" {
+		c.close(ctx, codeBadRequest, "Subscribe without id")
+		return
+	}
+	params, err := operation(m.Payload)
+	if err != nil {
+		c.close(ctx, codeBadRequest, "Invalid payload of subscribe")
+		return
+	}
+	id, err := json.Marshal(*m.ID)
+	if err != nil {
+		c.close(ctx, codeBadRequest, "Invalid id")
+		return
+	}
+	run, cancel := context.WithCancel(c.session.Context)
+	op := &running{id: id, cancel: cancel}
+	switch err := c.add(*m.ID, op); {
+	case errors.Is(err, errTaken):
+		op.cancel()
+		c.close(ctx, codeSubscriberExists, "Subscriber for "+*m.ID+" already exists")
+	case err != nil:
+		op.cancel()
+		refused, _ := json.Marshal(c.transport.config.Refuse(run, c.limits.Operations))
+		c.send(ctx, frame(typeError, id, refused))
+	default:
+		c.running.Go(func() { c.operate(run, *m.ID, op, params) })
+	}
+}
+
+var (
+	errTaken    = errors.New("graphqlws: the id is taken")
+	errTooMany  = errors.New("graphqlws: too many operations")
+	errFinished = errors.New("graphqlws: the operation is over")
+)
+
+func (c *connection) add(id string, op *running) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.operations[id] != nil:
+		return errTaken
+	case len(c.operations) >= c.limits.Operations:
+		return errTooMany
+	}
+	c.operations[id] = op
+	return nil
+}
+
+// operate runs an operation to its end.
+func (c *connection) operate(ctx context.Context, id string, op *running, params *graphql.RawParams) {
+	defer op.cancel()
+	refused, err := c.transport.config.Run(ctx, c.exec, params, func(answer []byte) error { return c.next(ctx, id, op, answer) })
+	if errors.Is(err, errSlow) {
+		c.close(ctx, codeTryAgain, "Slow reader: come back with the last cursor")
+		return
+	}
+	last := frame(typeComplete, op.id, nil)
+	if refused != nil {
+		payload, encoding := json.Marshal(refused)
+		if encoding != nil {
+			c.close(ctx, codeInternal, "Internal error")
+			return
+		}
+		last = frame(typeError, op.id, payload)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.operations[id] == op {
+		// The id is free before the client can know that the operation is over.
+		delete(c.operations, id)
+		if err == nil {
+			c.out.force(last)
+		}
+	}
+	c.leaveWhenIdle()
+}
+
+// next sends one answer, unless the client has completed the operation.
+func (c *connection) next(ctx context.Context, id string, op *running, answer []byte) error {
+	c.mu.Lock()
+	over := c.operations[id] != op
+	c.mu.Unlock()
+	if over {
+		return errFinished
+	}
+	return c.out.put(ctx, frame(typeNext, op.id, answer), c.limits.WriteTimeout)
+}
+
+// send puts an answer of the protocol itself: the reader waits with it, so that who
+// does not read cannot ask for more.
+func (c *connection) send(ctx context.Context, frame []byte) {
+	if err := c.out.put(ctx, frame, c.limits.WriteTimeout); errors.Is(err, errSlow) {
+		c.close(ctx, codeTryAgain, "Slow reader")
+	}
+}
+
+// complete ends an operation as its client asks. One that is over already may cross
+// with its end.
+func (c *connection) complete(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if op := c.operations[id]; op != nil {
+		op.cancel()
+		delete(c.operations, id)
+	}
+	c.leaveWhenIdle()
+}
+
+// leave closes the connection when its operations have ended.
+func (c *connection) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaving = true
+	c.leaveWhenIdle()
+}
+
+func (c *connection) leaveWhenIdle() {
+	if c.leaving && len(c.operations) == 0 {
+		c.out.finish(closing{codeGoingAway, "The server is stopping"}, false)
+	}
+}
+
+// abandon ends the connection now.
+func (c *connection) abandon() {
+	c.out.finish(closing{codeGoingAway, "The server is stopping"}, true)
+	_ = c.wire.Close()
+}
+
+// write writes what waits, pings, and watches over the session.
+func (c *connection) write(ctx context.Context) {
+	w := &watch{connection: c, opened: c.opened}
+	defer w.stop()
+	for {
+		w.wait(ctx)
+		frames, end := c.out.take()
+		if err := c.batch(frames); err != nil {
+			c.fail(ctx, err)
+			return
+		}
+		if end != nil {
+			c.farewell(*end)
+			return
+		}
+	}
+}
+
+// batch writes messages in one go.
+func (c *connection) batch(frames [][]byte) error {
+	if len(frames) == 0 {
+		return nil
+	}
+	for part := range slices.Chunk(frames, 256) {
+		deadline := time.Now().Add(c.limits.WriteTimeout)
+		_ = c.socket.SetWriteDeadline(deadline)
+		_ = c.wire.SetWriteDeadline(deadline)
+		err := c.wire.batch(func() error {
+			for _, frame := range part {
+				if err := c.socket.WriteMessage(websocket.TextMessage, frame); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail ends the connection after a failed write: what was written in part cannot be
+// followed by a close.
+func (c *connection) fail(ctx context.Context, err error) {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		c.logger.InfoContext(ctx, "websocket cut off: its reader stands still", slog.Duration("waited", c.limits.WriteTimeout))
+	}
+	c.out.finish(closing{codeTryAgain, ""}, true)
+	_ = c.wire.Close()
+}
+
+// farewell sends the close, and leaves the peer the time to answer it: a connection
+// that is cut with something unread in it takes the close along.
+func (c *connection) farewell(end closing) {
+	deadline := time.Now().Add(closeGrace)
+	_ = c.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(end.code, end.reason), deadline)
+	_ = c.socket.SetReadDeadline(deadline)
+}

@@ -1,0 +1,130 @@
+package graphqlws
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+var (
+	errClosing = errors.New("graphqlws: the connection is closing")
+	errSlow    = errors.New("graphqlws: the reader is too slow")
+)
+
+// closing is why and how a connection ends.
+type closing struct {
+	code   int
+	reason string // at most 123 bytes
+}
+
+// outbox is what waits for the connection's writer: at most limit bytes, or one
+// message.
+type outbox struct {
+	limit int
+	ready chan struct{} // there is something to write
+
+	mu     sync.Mutex
+	frames [][]byte
+	bytes  int
+	close  *closing
+	space  chan struct{} // closed by the next take; nil while nobody waits
+}
+
+func newOutbox(limit int) *outbox { return &outbox{limit: limit, ready: make(chan struct{}, 1)} }
+
+// put adds a message, waiting for space until ctx ends: errSlow after patience.
+func (o *outbox) put(ctx context.Context, frame []byte, patience time.Duration) error {
+	var timeout *time.Timer
+	for {
+		space, err := o.tryPut(frame)
+		if err != nil || space == nil {
+			return err
+		}
+		if timeout == nil {
+			timeout = time.NewTimer(patience)
+			defer timeout.Stop()
+		}
+		select {
+		case <-space:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout.C:
+			return errSlow
+		}
+	}
+}
+
+// tryPut adds a message, or returns a channel that is closed when there is space.
+func (o *outbox) tryPut(frame []byte) (space <-chan struct{}, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.close != nil:
+		return nil, errClosing
+	case o.bytes > 0 && o.bytes+len(frame) > o.limit:
+		if o.space == nil {
+			o.space = make(chan struct{})
+		}
+		return o.space, nil
+	}
+	o.add(frame)
+	return nil, nil //nolint:nilnil // no channel: there was space
+}
+
+// force adds a message whatever waits: a short one that ends something.
+func (o *outbox) force(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.close == nil {
+		o.add(frame)
+	}
+}
+
+func (o *outbox) add(frame []byte) {
+	o.frames, o.bytes = append(o.frames, frame), o.bytes+len(frame)
+	o.signal()
+}
+
+// finish takes no more messages: the connection is closed after what waits, or
+// instead of it when drop is set. The first call counts.
+func (o *outbox) finish(c closing, drop bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.close != nil {
+		return
+	}
+	o.close = &c
+	if drop {
+		o.frames, o.bytes = nil, 0
+	}
+	o.signal()
+}
+
+// finishing tells whether finish was called.
+func (o *outbox) finishing() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.close != nil
+}
+
+func (o *outbox) signal() {
+	select {
+	case o.ready <- struct{}{}:
+	default: // told already
+	}
+}
+
+// take returns all that waits, and how the connection is to be closed after it, if
+// so.
+func (o *outbox) take() ([][]byte, *closing) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	frames := o.frames
+	o.frames, o.bytes = nil, 0
+	if o.space != nil {
+		close(o.space)
+		o.space = nil
+	}
+	return frames, o.close
+}

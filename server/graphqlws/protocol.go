@@ -1,0 +1,138 @@
+// Package graphqlws serves operations over WebSockets by the graphql-transport-ws
+// protocol (enisdenjo/graphql-ws, PROTOCOL.md), to the letter: what the protocol
+// forbids closes the connection with the code that it names.
+//
+// Invariants: one goroutine writes a connection; what waits for a reader is bounded
+// in bytes and in time; every operation of a connection has ended, and every
+// goroutine of it, when its request has. It knows nothing of tokens, sites or
+// cursors.
+package graphqlws
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// Subprotocol is the protocol's name in the handshake.
+const Subprotocol = "graphql-transport-ws"
+
+// Codes that the server closes connections with: the protocol's own from 4400, those
+// of RFC 6455 below.
+const (
+	codeGoingAway        = 1001 // the server stops
+	codeInternal         = 1011
+	codeTryAgain         = 1013 // the reader is too slow: to come back from its last cursor
+	codeBadRequest       = 4400
+	codeUnauthorized     = 4401 // no connection_init yet, or the token's time is over
+	codeForbidden        = 4403 // the connection_init was refused, or the token revoked
+	codeBadSubprotocol   = 4406
+	codeInitTimeout      = 4408
+	codeSubscriberExists = 4409
+	codeTooManyInits     = 4429
+	codeTerminated       = 4499 // the peer does not answer
+)
+
+// Types of messages.
+const (
+	typeInit      = "connection_init"
+	typeAck       = "connection_ack"
+	typePing      = "ping"
+	typePong      = "pong"
+	typeSubscribe = "subscribe"
+	typeNext      = "next"
+	typeError     = "error"
+	typeComplete  = "complete"
+)
+
+var (
+	frameAck  = []byte(`{"type":"connection_ack"}`)
+	framePing = []byte(`{"type":"ping"}`)
+)
+
+// message is what a client sends.
+type message struct {
+	Type    string          `json:"type"`
+	ID      *string         `json:"id"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+var errNotAnObject = errors.New("not a JSON object")
+
+// readMessage reads one message: a JSON object with nothing after it.
+func readMessage(data []byte) (m message, err error) {
+	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) == 0 || data[0] != '{' {
+		return m, errNotAnObject
+	}
+	return m, decode(data, &m)
+}
+
+// decode reads one JSON value. Numbers keep their digits.
+func decode(data []byte, target any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(target); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON value")
+	}
+	return nil
+}
+
+// object reads a payload that is an object, or is absent or null.
+func object(payload json.RawMessage) (out map[string]any, err error) {
+	if len(payload) == 0 {
+		return nil, nil //nolint:nilnil // nothing was sent
+	}
+	return out, decode(payload, &out)
+}
+
+// operation reads the payload of a subscribe message.
+func operation(payload json.RawMessage) (*graphql.RawParams, error) {
+	var p struct {
+		Query         *string        `json:"query"`
+		OperationName *string        `json:"operationName"`
+		Variables     map[string]any `json:"variables"`
+		Extensions    map[string]any `json:"extensions"`
+	}
+	if len(payload) == 0 || payload[0] != '{' {
+		return nil, errNotAnObject
+	}
+	if err := decode(payload, &p); err != nil {
+		return nil, err
+	}
+	if p.Query == nil && p.Extensions == nil {
+		return nil, errors.New("no query")
+	}
+	params := &graphql.RawParams{Variables: p.Variables, Extensions: p.Extensions}
+	if p.Query != nil {
+		params.Query = *p.Query
+	}
+	if p.OperationName != nil {
+		params.OperationName = *p.OperationName
+	}
+	return params, nil
+}
+
+// frame is a message of the server with a payload that is JSON.
+func frame(kind string, id, payload []byte) []byte {
+	out := make([]byte, 0, len(id)+len(payload)+40)
+	out = append(append(out, `{"id":`...), id...)
+	out = append(append(append(out, `,"type":"`...), kind...), '"')
+	if payload != nil {
+		out = append(append(out, `,"payload":`...), payload...)
+	}
+	return append(out, '}')
+}
+
+// pong answers a ping, with its payload.
+func pong(payload json.RawMessage) []byte {
+	if len(payload) == 0 {
+		return []byte(`{"type":"pong"}`)
+	}
+	return append(append([]byte(`{"type":"pong","payload":`), payload...), '}')
+}

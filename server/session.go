@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"fleetgraph/fleet"
+	"fleetgraph/server/graphqlws"
+	"fleetgraph/services/access"
+	"fleetgraph/services/events"
+)
+
+// openTimeout bounds the look-up of a token.
+const openTimeout = 10 * time.Second
+
+// sessions lets in those who stay. A token is looked up when its stream begins, when
+// something happens to it, and now and then; its time is watched.
+type sessions struct {
+	auth    authenticator
+	feed    *events.Feed
+	present presenter
+}
+
+// open lets in who is connected: the caller of ctx, or whom the payload of
+// connection_init names by its key "authorization", in any case.
+func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws.Session, error) {
+	look, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	caller, ok := access.From(ctx)
+	if header, given := authorization(payload); given || !ok {
+		var err error
+		if caller, err = authenticate(look, s.auth, header); err != nil {
+			return nil, s.present.shown(ctx, err, "")
+		}
+		noteCaller(ctx, caller)
+	}
+	changed, done, err := s.feed.Watch(look, caller.TokenID)
+	if err != nil {
+		return nil, s.present.shown(ctx, err, "")
+	}
+	return &graphqlws.Session{
+		Context: access.WithCaller(ctx, caller),
+		Expires: caller.ExpiresAt,
+		Check:   func(ctx context.Context) error { return s.check(ctx, caller) },
+		Changed: changed,
+		Close:   done,
+	}, nil
+}
+
+// check returns an error when the caller's token stands no longer. A database that
+// does not answer ends nobody's session.
+func (s *sessions) check(ctx context.Context, caller *access.Caller) error {
+	err := s.auth.Recheck(ctx, caller)
+	if known, ok := fleet.AsError(err); ok && (known.Code == fleet.Unauthenticated || known.Code == fleet.PermissionDenied) {
+		return known
+	}
+	return nil
+}
+
+// authorization finds the header in the payload of a connection_init.
+func authorization(payload map[string]any) (header []string, given bool) {
+	for key, value := range payload {
+		if strings.EqualFold(key, "authorization") {
+			text, _ := value.(string)
+			header, given = append(header, text), true
+		}
+	}
+	return header, given
+}
