@@ -2,7 +2,6 @@ package gqltests_test
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -122,6 +121,6 @@ func (s *socket) closed(t *testing.T) (code int, reason string) {
 	m, err := s.read()
 	require.Error(t, err, "%+v", m)
 	var end *websocket.CloseError
-	require.True(t, errors.As(err, &end), "%v", err)
+	require.ErrorAs(t, err, &end)
 	return end.Code, end.Text
 }

@@ -138,41 +138,40 @@ func (o *operations) stream(ctx context.Context, exec graphql.GraphExecutor, op 
 	}
 }
 
+// rendering is what came of rendering an event: an answer, or errors.
+type rendering struct {
+	answer  []byte
+	refused gqlerror.List
+}
+
 // render is the answer of an event, by whoever renders it first.
 func (o *operations) render(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, key renderKey, event live.Event) ([]byte, gqlerror.List) {
-	fresh := func(ctx context.Context) ([]byte, gqlerror.List) {
+	fresh := func(ctx context.Context) (r rendering) {
 		ctx, cancel := context.WithTimeout(live.Rendering(ctx, event), o.timeout)
 		defer cancel()
-		return o.answer(ctx, exec, op)
+		r.answer, r.refused = o.answer(ctx, exec, op)
+		return r
 	}
 	if key.event == "" {
-		return fresh(ctx)
+		r := fresh(ctx)
+		return r.answer, r.refused
 	}
 	if answer, ok := o.rendered.Get(key); ok {
 		return answer, nil
 	}
-	var refused gqlerror.List
-	answer, _, _ := o.flight.Do(key.event+string(key.how[:]), func() (any, error) {
+	shared, _, _ := o.flight.Do(key.event+string(key.how[:]), func() (any, error) {
 		if answer, ok := o.rendered.Get(key); ok {
-			return answer, nil
+			return rendering{answer: answer}, nil
 		}
 		// Not the first follower's end, for which the others do not care.
-		answer, errs := fresh(context.WithoutCancel(ctx))
-		if errs != nil {
-			return errs, nil
+		r := fresh(context.WithoutCancel(ctx))
+		if r.refused == nil && len(r.answer) <= renderedBytes {
+			o.rendered.Add(key, r.answer)
 		}
-		if len(answer) <= renderedBytes {
-			o.rendered.Add(key, answer)
-		}
-		return answer, nil
+		return r, nil
 	})
-	switch answer := answer.(type) {
-	case []byte:
-		return answer, nil
-	case gqlerror.List:
-		refused = answer
-	}
-	return nil, refused
+	r, _ := shared.(rendering)
+	return r.answer, r.refused
 }
 
 // identity is what a rendered event depends on beside the event: the operation, its

@@ -40,7 +40,7 @@ func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws
 		return nil, s.present.shown(ctx, err, "")
 	}
 	return &graphqlws.Session{
-		Context: access.WithCaller(ctx, caller),
+		As:      func(ctx context.Context) context.Context { return access.WithCaller(ctx, caller) },
 		Expires: caller.ExpiresAt,
 		Check:   func(ctx context.Context) error { return s.check(ctx, caller) },
 		Changed: changed,

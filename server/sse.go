@@ -50,7 +50,7 @@ func (t streamTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql
 		return
 	}
 	defer session.Close()
-	ctx, cancel := context.WithCancel(session.Context)
+	ctx, cancel := context.WithCancel(session.As(r.Context()))
 	defer cancel()
 	stream := &eventStream{w: w, control: http.NewResponseController(w), patience: t.patience}
 	if err := stream.open(); err != nil {

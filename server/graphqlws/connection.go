@@ -199,7 +199,7 @@ func (c *connection) subscribe(ctx context.Context, m message) {
 		c.close(ctx, codeBadRequest, "Invalid id")
 		return
 	}
-	run, cancel := context.WithCancel(c.session.Context)
+	run, cancel := context.WithCancel(c.session.As(ctx))
 	op := &running{id: id, cancel: cancel}
 	switch err := c.add(*m.ID, op); {
 	case errors.Is(err, errTaken):

@@ -50,8 +50,8 @@ func orDefault[T comparable](value *T, fallback T) {
 
 // Session is what a connection was let in as.
 type Session struct {
-	// Context is the connection's, with the caller for the operations.
-	Context context.Context //nolint:containedctx // it is what a session is
+	// As puts the caller into the context of an operation.
+	As func(context.Context) context.Context
 	// Expires is when the session ends by itself; nil for never.
 	Expires *time.Time
 	// Check returns an error when the session no longer stands. It is asked now and then.
