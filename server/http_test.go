@@ -67,6 +67,8 @@ func (stubAuth) Authenticate(_ context.Context, secret string) (*access.Caller, 
 	}
 }
 
+func (stubAuth) Recheck(context.Context, *access.Caller) error { return nil }
+
 // lockedBuffer is a log that a test reads while the server writes.
 type lockedBuffer struct {
 	mu sync.Mutex
