@@ -62,6 +62,7 @@ func newGraphHandler(root graph.ResolverRoot, limits Limits, p presenter) http.H
 	h.SetRecoverFunc(p.recovered)
 	h.Use(extension.Introspection{})
 	h.Use(strictVariables{schema.Schema()})
+	h.Use(audit{schema.Schema(), limits.DocumentTokens, p.logger})
 	return h
 }
 
