@@ -36,7 +36,7 @@ type Provider struct {
 }
 
 // New starts an issuer.
-func New(t testing.TB) *Provider {
+func New(t *testing.T) *Provider {
 	t.Helper()
 	p := &Provider{}
 	p.Rotate(t)
@@ -46,7 +46,7 @@ func New(t testing.TB) *Provider {
 }
 
 // Down returns an issuer that listens only when it is started.
-func Down(t testing.TB) *Provider {
+func Down(t *testing.T) *Provider {
 	t.Helper()
 	p := New(t)
 	p.Stop()
@@ -54,7 +54,7 @@ func Down(t testing.TB) *Provider {
 }
 
 // Start has the issuer listen, at the same address each time.
-func (p *Provider) Start(t testing.TB) {
+func (p *Provider) Start(t *testing.T) {
 	t.Helper()
 	address := p.address
 	if address == "" {
@@ -96,7 +96,7 @@ func (p *Provider) Stop() {
 }
 
 // Rotate replaces the issuer's keys by one new one.
-func (p *Provider) Rotate(t testing.TB) {
+func (p *Provider) Rotate(t *testing.T) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func (p *Provider) public() []jose.JSONWebKey {
 
 // Token signs a token of a subject for an hour, with claims over those that it would
 // have; one that is nil is left out.
-func (p *Provider) Token(t testing.TB, subject string, claims map[string]any) string {
+func (p *Provider) Token(t *testing.T, subject string, claims map[string]any) string {
 	t.Helper()
 	return Sign(t, jose.RS256, p.Key(), p.Claims(subject, claims))
 }
@@ -152,7 +152,7 @@ func (p *Provider) Claims(subject string, claims map[string]any) map[string]any 
 }
 
 // Sign signs claims with a key.
-func Sign(t testing.TB, algorithm jose.SignatureAlgorithm, key any, claims map[string]any) string {
+func Sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, claims map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))
 	require.NoError(t, err)
