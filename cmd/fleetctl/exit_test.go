@@ -339,3 +339,30 @@ func TestATokenWhoseSecretWasLostIsAnError(t *testing.T) {
 	require.Equal(t, exitFailed, got.code)
 	require.Contains(t, got.stderr, "token_9 was issued, but its secret was lost")
 }
+
+func TestAServerThatWantsFewerOperationsIsWaitedForAsItSays(t *testing.T) {
+	t.Parallel()
+	refuse := func(w http.ResponseWriter, retryAfter string) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"errors":[{"message":"too many operations","extensions":{"code":"RESOURCE_EXHAUSTED","reason":"RATE_LIMITED","details":{"retryAfter":"` + retryAfter + `"}}}]}`))
+	}
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls++; calls <= 2*maxRetries {
+			refuse(w, "3ms")
+			return
+		}
+		reply(w, viewerReply)
+	}))
+	t.Cleanup(server.Close)
+	got := setup(t).run(t, "whoami", "--url", server.URL)
+	require.Equal(t, exitDone, got.code, got.stderr)
+	require.Equal(t, 2*maxRetries+1, calls)
+
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, "2m") }))
+	t.Cleanup(strict.Close)
+	got = setup(t).run(t, "whoami", "--url", strict.URL)
+	require.Equal(t, exitFailed, got.code)
+	require.Contains(t, got.stderr, "RESOURCE_EXHAUSTED RATE_LIMITED")
+}
