@@ -186,7 +186,7 @@ func (i *Issuer) keySet(ctx context.Context) (oidc.KeySet, error) {
 	if set != nil && age < refreshAfter {
 		return set, nil
 	}
-	found := i.flight.DoChan("", func() (any, error) { return i.discover(context.WithoutCancel(ctx)) })
+	found := i.flight.DoChan("", i.discover)
 	if set != nil && age < trustedFor {
 		return set, nil
 	}
@@ -203,8 +203,10 @@ func (i *Issuer) keySet(ctx context.Context) (oidc.KeySet, error) {
 	}
 }
 
-// discover asks the issuer where its keys are.
-func (i *Issuer) discover(ctx context.Context) (any, error) {
+// discover asks the issuer where its keys are. It belongs to no call: several may wait
+// for it, and what it finds outlives them. The clients bound how long it takes.
+func (i *Issuer) discover() (any, error) {
+	ctx := context.Background()
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.discovery), i.url)
 	if err != nil {
 		return nil, &UnavailableError{err}

@@ -307,3 +307,14 @@ func TestURLsOfIssuers(t *testing.T) {
 		require.Error(t, openid.CheckURL(bad), bad)
 	}
 }
+
+func FuzzIssuerOf(f *testing.F) {
+	for _, seed := range []string{"", "..", "a.b.c", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhIn0.c2ln", `{"payload":"eyJpc3MiOiJhIn0","signatures":[]}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		if url, ok := openid.IssuerOf(token); ok {
+			require.NotEmpty(t, url)
+		}
+	})
+}
