@@ -129,7 +129,7 @@ func (p *Provider) public() []jose.JSONWebKey {
 	return out
 }
 
-// Token signs a token of a subject for an hour, with claims over those that it would
+// Token signs a token of a subject for an hour, another one each time, with claims over those that it would
 // have; one that is nil is left out.
 func (p *Provider) Token(t *testing.T, subject string, claims map[string]any) string {
 	t.Helper()
@@ -139,7 +139,7 @@ func (p *Provider) Token(t *testing.T, subject string, claims map[string]any) st
 // Claims are those of Token.
 func (p *Provider) Claims(subject string, claims map[string]any) map[string]any {
 	all := map[string]any{
-		"iss": p.URL, "aud": Audience, "sub": subject,
+		"iss": p.URL, "aud": Audience, "sub": subject, "jti": rand.Text(),
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 	}
 	for name, value := range claims {
