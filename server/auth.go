@@ -33,17 +33,28 @@ func signedIn(auth authenticator, p presenter, next http.Handler) http.Handler {
 		}
 		caller, err := authenticate(ctx, auth, r.Header.Values("Authorization"))
 		if err != nil {
-			refused := p.shown(ctx, err, "")
-			noteError(ctx, refused)
-			if refused.Code == fleet.Unauthenticated {
-				w.Header().Set("WWW-Authenticate", `Bearer realm="fleetgraph"`)
-			}
-			writeError(w, statusOf(refused.Code), refused)
+			p.refuse(w, r, err)
 			return
 		}
 		noteCaller(ctx, caller)
 		next.ServeHTTP(w, r.WithContext(access.WithCaller(ctx, caller)))
 	})
+}
+
+// refuse answers a request that is refused before any operation.
+func (p presenter) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p.refuseAs(w, r, err, `Bearer realm="fleetgraph"`)
+}
+
+// refuseAs is refuse with how a client may say who it is.
+func (p presenter) refuseAs(w http.ResponseWriter, r *http.Request, err error, challenge string) {
+	refused := p.shown(r.Context(), err, "")
+	noteError(r.Context(), refused)
+	if refused.Code == fleet.Unauthenticated {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	setRetryAfter(w.Header(), refused)
+	writeError(w, statusOf(refused.Code), refused)
 }
 
 func authenticate(ctx context.Context, auth authenticator, headers []string) (*access.Caller, error) {

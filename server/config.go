@@ -27,6 +27,9 @@ type Config struct {
 	// AdminTokenFile receives the first admin token, where one is issued. Empty: it
 	// is only printed.
 	AdminTokenFile string
+	// OIDCConfigFile is the file of the identity providers whose tokens are accepted;
+	// empty for none.
+	OIDCConfigFile string
 	// Demo fills a database without sites with a site of sample machines.
 	Demo bool
 	// Logger receives the log. Output receives what the user asked for: where the
@@ -42,6 +45,8 @@ type Config struct {
 	// Origins are the origins of pages, beside the server's own, from which browsers may
 	// open a WebSocket.
 	Origins []string
+	// Rate bounds what one caller may ask for; zero for no bound.
+	Rate Rate
 	// SkuLimits bound what a SKU may cost to compare; zero means the default.
 	SkuLimits sku.Limits
 	// Tracer sees every SQL statement; nil for none.

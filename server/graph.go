@@ -68,6 +68,9 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 	sockets := graphqlws.New(graphqlws.Config{
 		Open: joined.open,
 		Run: func(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams, emit func([]byte) error) (gqlerror.List, error) {
+			if refused := joined.allow(ctx); refused != nil {
+				return running.errors(ctx, refused), nil
+			}
 			return running.run(ctx, exec, params, false, emit)
 		},
 		Refuse:  running.tooMany,
@@ -90,6 +93,7 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 	h.SetRecoverFunc(p.recovered)
 	h.Use(extension.Introspection{})
 	h.Use(strictVariables{schema.Schema()})
+	h.Use(audit{schema.Schema(), limits.DocumentTokens, p.logger})
 	return &graphHandler{h, sockets}, nil
 }
 

@@ -56,8 +56,6 @@ func (stubMutation) CreateSite(context.Context, graph.CreateSiteInput) (*graph.C
 
 type stubAuth struct{}
 
-func (stubAuth) Recheck(context.Context, *access.Caller) error { return nil }
-
 func (stubAuth) Authenticate(_ context.Context, secret string) (*access.Caller, error) {
 	switch secret {
 	case "good":
@@ -68,6 +66,8 @@ func (stubAuth) Authenticate(_ context.Context, secret string) (*access.Caller, 
 		return nil, &fleet.Error{Code: fleet.Unauthenticated, Reason: "TOKEN_INVALID", Message: "the bearer token is not known"}
 	}
 }
+
+func (stubAuth) Recheck(context.Context, *access.Caller) error { return nil }
 
 // lockedBuffer is a log that a test reads while the server writes.
 type lockedBuffer struct {

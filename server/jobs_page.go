@@ -73,12 +73,7 @@ func administered(auth authenticator, p presenter, next http.Handler) http.Handl
 			err = administers(access.WithCaller(ctx, caller))
 		}
 		if err != nil {
-			refused := p.shown(ctx, err, "")
-			noteError(ctx, refused)
-			if refused.Code == fleet.Unauthenticated {
-				w.Header().Set("WWW-Authenticate", `Basic realm="fleetgraph jobs; the password is an admin's token", charset="UTF-8"`)
-			}
-			writeError(w, statusOf(refused.Code), refused)
+			p.refuseAs(w, r, err, `Basic realm="fleetgraph jobs; the password is an admin's token", charset="UTF-8"`)
 			return
 		}
 		w.Header().Set("Content-Security-Policy", jobsPolicy)

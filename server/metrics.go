@@ -49,9 +49,7 @@ func scraped(auth authenticator, p presenter, next http.Handler) http.Handler {
 			err = fleet.Denied("SITES_TOO_NARROW", "the metrics are of all sites; the token is bound to some")
 		}
 		if err != nil {
-			refused := p.shown(r.Context(), err, "")
-			noteError(r.Context(), refused)
-			writeError(w, statusOf(refused.Code), refused)
+			p.refuse(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -75,7 +75,7 @@ func logged(logger *slog.Logger, next http.Handler) http.Handler {
 			trace = telemetry.NewTraceID()
 		}
 		n := &note{}
-		ctx := context.WithValue(telemetry.WithTraceID(r.Context(), trace), noteKey{}, n)
+		ctx := context.WithValue(telemetry.WithTraceID(withAddress(r.Context(), r), trace), noteKey{}, n)
 		w.Header().Set("Trace-Id", trace)
 		answer := &statusWriter{ResponseWriter: w}
 		defer func() {

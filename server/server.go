@@ -68,6 +68,10 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen); err != nil {
 		return s, fmt.Errorf("listen: %w", err)
 	}
+	issuers, err := readIssuers(cfg.OIDCConfigFile, time.Now)
+	if err != nil {
+		return s, err
+	}
 	if !isLoopback(s.listener.Addr()) {
 		cfg.Logger.WarnContext(ctx, "listening beyond this machine without TLS: tokens cross the network in the clear",
 			slog.String("address", s.listener.Addr().String()))
@@ -85,7 +89,7 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 		return s, err
 	}
 	feed := events.NewFeed(s.db.DB, client, func(ctx context.Context) context.Context { return access.AsSystem(ctx, "events") }, cfg.Logger)
-	root := newResolver(foundation{client, queue, box, feed, cfg.Logger, cfg.SkuLimits, time.Now})
+	root := newResolver(foundation{client, queue, box, feed, cfg.Logger, cfg.SkuLimits, time.Now, issuers})
 	if s.jobs, err = newRunner(s.db, root, cfg.Logger); err != nil {
 		return s, err
 	}
@@ -96,15 +100,23 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if err != nil {
 		return s, err
 	}
-	answers, err := newGraphHandler(root, &sessions{auth: root.Access, feed: feed, present: p}, cfg, p)
+	auth, err := newGuard(root.Access, cfg.Rate, time.Now)
+	if err != nil {
+		return s, err
+	}
+	limiter, err := newRateLimiter(cfg.Rate, time.Now)
+	if err != nil {
+		return s, err
+	}
+	answers, err := newGraphHandler(root, &sessions{auth: auth, feed: feed, present: p, limiter: limiter}, cfg, p)
 	if err != nil {
 		return s, err
 	}
 	s.follow = &following{feed: feed, sockets: answers.sockets}
 	handler, err := routes(cfg.Logger, face{
-		graph: signedIn(root.Access, p, answers), ready: s.ready,
-		metrics: scraped(root.Access, p, newMetrics(s.db.Pool, cfg.Logger)),
-		jobs:    administered(root.Access, p, page),
+		graph: signedIn(auth, p, limited(limiter, p, answers)), ready: s.ready,
+		metrics: scraped(auth, p, newMetrics(s.db.Pool, cfg.Logger)),
+		jobs:    administered(auth, p, page),
 	})
 	if err != nil {
 		return s, err

@@ -27,13 +27,14 @@ func newClient(db *database) *ent.Client {
 // foundation is what the services stand on. box seals credentials; nil where there is
 // no key.
 type foundation struct {
-	client *ent.Client
-	queue  bom.Queue
-	box    *seal.Box
-	feed   *events.Feed
-	logger *slog.Logger
-	limits sku.Limits
-	now    func() time.Time
+	client  *ent.Client
+	queue   bom.Queue
+	box     *seal.Box
+	feed    *events.Feed
+	logger  *slog.Logger
+	limits  sku.Limits
+	now     func() time.Time
+	issuers []access.Issuer
 }
 
 // newResolver builds the services and the root of the resolvers over them.
@@ -42,7 +43,7 @@ func newResolver(f foundation) *resolvers.Resolver {
 	skus := bom.New(client, f.queue, f.logger, now, f.limits)
 	return &resolvers.Resolver{
 		Client:    client,
-		Access:    access.New(client, now),
+		Access:    access.New(client, now, f.issuers...),
 		Sites:     site.New(client, now, skus),
 		Bom:       skus,
 		Lifecycle: lifecycle.New(client, now, skus),

@@ -20,6 +20,7 @@ type sessions struct {
 	auth    authenticator
 	feed    *events.Feed
 	present presenter
+	limiter *rateLimiter
 }
 
 // open lets in who is connected: the caller of ctx, or whom the payload of
@@ -41,11 +42,23 @@ func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws
 	}
 	return &graphqlws.Session{
 		As:      func(ctx context.Context) context.Context { return access.WithCaller(ctx, caller) },
-		Expires: caller.ExpiresAt,
+		Expires: caller.Ends(),
 		Check:   func(ctx context.Context) error { return s.check(ctx, caller) },
 		Changed: changed,
 		Close:   done,
 	}, nil
+}
+
+// allow counts one operation of a socket against its caller's rate.
+func (s *sessions) allow(ctx context.Context) error {
+	caller, ok := access.From(ctx)
+	if !ok {
+		return access.Missing()
+	}
+	if refused := s.limiter.allow(caller); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 // check returns an error when the caller's token stands no longer. A database that

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -275,7 +276,29 @@ func TestTokens(t *testing.T) {
 
 	s.must(t, "token", "issue", "agent", "--role", "agent", "--site", "pdx2", "--bmc-mac", "c4:5a:b1:c8:38:0d")
 	require.Contains(t, s.must(t, "token", "show"), "grafana")
+	require.Equal(t, s.must(t, "token", "show"), s.must(t, "token", "list"))
+	shown := s.must(t, "token", "show", "grafana")
+	for _, line := range []string{"Role                : VIEWER\n", "Sites               : pdx1\n", "Issued By           : first-admin\n", "Revoked             : never\n"} {
+		require.Contains(t, shown, line)
+	}
+	require.NotContains(t, shown, "Last Used           : never")
+	require.Regexp(t, `Expires             : 20\d\d-`, shown)
+	require.NotContains(t, shown, token.Secret)
+	var one struct {
+		ID       string
+		Sites    []string
+		Expires  *time.Time
+		LastUsed *time.Time `json:"last_used"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(s.must(t, "token", "show", "grafana", "-f", "json")), &one))
+	require.Equal(t, token.ID, one.ID)
+	require.Equal(t, []string{"pdx1"}, one.Sites)
+	require.WithinDuration(t, time.Now().Add(30*24*time.Hour), *one.Expires, time.Hour)
+	require.WithinDuration(t, time.Now(), *one.LastUsed, 2*time.Minute)
+	require.Contains(t, s.must(t, "token", "show", "agent"), "Last Used           : never\n")
+	require.Equal(t, "TOKEN_NOT_FOUND", s.refused(t, "token", "show", "nobody"))
 	s.must(t, "token", "revoke", "grafana")
+	require.NotContains(t, s.must(t, "token", "show", token.ID), "Revoked             : never")
 	got := s.run(t, "whoami", "--token", token.Secret)
 	require.Equal(t, exitFailed, got.code)
 	require.Contains(t, got.stderr, "UNAUTHENTICATED")

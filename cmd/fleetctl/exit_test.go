@@ -44,7 +44,7 @@ func TestCommandLinesThatAreAccepted(t *testing.T) {
 		"machine show", "machine show machine-1", "machine show --state READY --sku a --serial b", "machine show --state SkuMissing --unassigned",
 		"machine report testdata/x86_info.json --bmc-mac c4:5a:b1:c8:38:0d --name a --ib-lids 946dae03002ac752=1",
 		"machine history machine-1 --limit 3",
-		"token show", "token issue a --role viewer --all-sites", "token issue a --role operator --site a --site b --expires-in 30d",
+		"token show", "token show a", "token s a", "token list", "token ls", "token issue a --role viewer --all-sites", "token issue a --role operator --site a --site b --expires-in 30d",
 		"token issue a --role agent --site a --bmc-mac c4:5a:b1:c8:38:0d", "token issue a --role agent --machine b", "token revoke a",
 		"whoami", "login --token secret",
 	} {
@@ -74,7 +74,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"sku update-metadata a", "sku update-metadata", "sku diff --actual a",
 		"site create", "site update a", "machine report testdata/x86_info.json", "machine report testdata/x86_info.json --bmc-mac zz",
 		"machine show --state nonsense", "machine show --sku a --unassigned", "machine show --state READY,SKU_MISSING",
-		"token issue a", "token issue a --role nonsense --all-sites", "token issue a --role viewer", "token issue a --role agent",
+		"token show a b", "token list a", "token revoke", "token issue a", "token issue a --role nonsense --all-sites", "token issue a --role viewer", "token issue a --role agent",
 		"token issue a --role viewer --all-sites --site a", "token issue a --role viewer --all-sites --expires-in soon",
 		"token issue a --role viewer --machine b", "whoami -f nonsense", "whoami --timeout soon", "whoami --timeout 0s", "whoami --url nonsense",
 	} {
@@ -338,4 +338,31 @@ func TestATokenWhoseSecretWasLostIsAnError(t *testing.T) {
 	got := s.run(t, "token", "issue", "a", "--role", "viewer", "--all-sites", "--url", server.URL)
 	require.Equal(t, exitFailed, got.code)
 	require.Contains(t, got.stderr, "token_9 was issued, but its secret was lost")
+}
+
+func TestAServerThatWantsFewerOperationsIsWaitedForAsItSays(t *testing.T) {
+	t.Parallel()
+	refuse := func(w http.ResponseWriter, retryAfter string) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"errors":[{"message":"too many operations","extensions":{"code":"RESOURCE_EXHAUSTED","reason":"RATE_LIMITED","details":{"retryAfter":"` + retryAfter + `"}}}]}`))
+	}
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls++; calls <= 2*maxRetries {
+			refuse(w, "3ms")
+			return
+		}
+		reply(w, viewerReply)
+	}))
+	t.Cleanup(server.Close)
+	got := setup(t).run(t, "whoami", "--url", server.URL)
+	require.Equal(t, exitDone, got.code, got.stderr)
+	require.Equal(t, 2*maxRetries+1, calls)
+
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, "2m") }))
+	t.Cleanup(strict.Close)
+	got = setup(t).run(t, "whoami", "--url", strict.URL)
+	require.Equal(t, exitFailed, got.code)
+	require.Contains(t, got.stderr, "RESOURCE_EXHAUSTED RATE_LIMITED")
 }

@@ -14,7 +14,7 @@ import (
 
 func (a *app) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "token", Short: "Tokens: who may call the server"}
-	cmd.AddCommand(a.tokenShow(), a.tokenIssue(), a.tokenRevoke())
+	cmd.AddCommand(a.tokenShow(), a.tokenList(), a.tokenIssue(), a.tokenRevoke())
 	return cmd
 }
 
@@ -101,36 +101,104 @@ func (a *app) tokenGrid(tokens []tokenView) *grid {
 
 func (a *app) tokenShow() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show",
+		Use:     "show [TOKEN]",
 		Aliases: []string{"s"},
+		Short:   "Lists the issued tokens, without their secrets, or shows one",
+		Long: "Lists the issued tokens, without their secrets, or shows one, which is given by its id or, among those not\n" +
+			"revoked, its name. When a token was last used is known to the minute.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.work(func(ctx context.Context, args []string) error {
+			if len(args) == 1 {
+				return a.showToken(ctx, args[0])
+			}
+			return a.listTokens(ctx)
+		}),
+		ValidArgsFunction: a.completeArgs(a.tokenNames),
+	}
+}
+
+func (a *app) tokenList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
 		Short:   "Lists the issued tokens, without their secrets",
 		Args:    cobra.NoArgs,
-		RunE: a.work(func(ctx context.Context, _ []string) error {
-			gql, err := a.api()
-			if err != nil {
-				return err
-			}
-			var tokens []client.TokenFields
-			err = pages(0, func(n int, after *string) (int, client.Page, error) {
-				found, err := client.ListTokens(ctx, gql, n, after)
-				if err != nil {
-					return 0, client.Page{}, err
-				}
-				for _, edge := range found.Tokens.Edges {
-					tokens = append(tokens, *edge.Node)
-				}
-				return len(found.Tokens.Edges), found.Tokens.PageInfo, nil
-			})
-			if err != nil {
-				return err
-			}
-			views, err := a.tokenViews(ctx, tokens...)
-			if err != nil {
-				return err
-			}
-			return a.show(result{data: views, grid: a.tokenGrid(views)})
-		}),
+		RunE:    a.work(func(ctx context.Context, _ []string) error { return a.listTokens(ctx) }),
 	}
+}
+
+// tokens reads at most limit tokens, 0 for all.
+func (a *app) tokens(ctx context.Context, limit int) ([]client.TokenFields, error) {
+	gql, err := a.api()
+	if err != nil {
+		return nil, err
+	}
+	var tokens []client.TokenFields
+	err = pages(limit, func(n int, after *string) (int, client.Page, error) {
+		found, err := client.ListTokens(ctx, gql, n, after)
+		if err != nil {
+			return 0, client.Page{}, err
+		}
+		for _, edge := range found.Tokens.Edges {
+			tokens = append(tokens, *edge.Node)
+		}
+		return len(found.Tokens.Edges), found.Tokens.PageInfo, nil
+	})
+	return tokens, err
+}
+
+func (a *app) tokenNames(ctx context.Context) ([]string, error) {
+	tokens, err := a.tokens(ctx, pageSize)
+	found := []string{}
+	for _, t := range tokens {
+		if t.RevokedAt == nil {
+			found = append(found, t.Name)
+		}
+	}
+	return found, err
+}
+
+func (a *app) listTokens(ctx context.Context) error {
+	tokens, err := a.tokens(ctx, 0)
+	if err != nil {
+		return err
+	}
+	views, err := a.tokenViews(ctx, tokens...)
+	if err != nil {
+		return err
+	}
+	return a.show(result{data: views, grid: a.tokenGrid(views)})
+}
+
+func (a *app) showToken(ctx context.Context, arg string) error {
+	token, err := a.token(ctx, arg)
+	if err != nil {
+		return err
+	}
+	views, err := a.tokenViews(ctx, token)
+	if err != nil {
+		return err
+	}
+	t := views[0]
+	return a.show(result{data: t, grid: a.tokenGrid(views), page: func(p *page) {
+		t.describe(p)
+		p.field("Issued By", t.IssuedBy)
+		p.field("Created", moment(t.Created))
+		p.field("Revoked", when(t.Revoked))
+		p.field("Last Used", when(t.LastUsed))
+	}})
+}
+
+// describe shows what a token is for.
+func (t tokenView) describe(p *page) {
+	p.field("Name", t.Name)
+	p.field("ID", t.ID)
+	p.field("Role", string(t.Role))
+	p.field("Sites", strings.Join(t.sites(), ", "))
+	if bound := t.boundTo()[0]; bound != "" {
+		p.field("Machine", bound)
+	}
+	p.field("Expires", when(t.Expires))
 }
 
 // tokenRequest is what the flags of `token issue` say.
@@ -254,14 +322,7 @@ func (a *app) issueToken(ctx context.Context, input client.IssueTokenInput) erro
 	g.headers = append(g.headers, "Secret")
 	g.rows[0] = append(g.rows[0], text(data.Secret))
 	return a.show(result{data: data, grid: g, page: func(p *page) {
-		p.field("Name", t.Name)
-		p.field("ID", t.ID)
-		p.field("Role", string(t.Role))
-		p.field("Sites", strings.Join(t.sites(), ", "))
-		if bound := t.boundTo()[0]; bound != "" {
-			p.field("Machine", bound)
-		}
-		p.field("Expires", when(t.Expires))
+		t.describe(p)
 		p.field("Secret", data.Secret)
 	}})
 }
@@ -276,11 +337,11 @@ func (a *app) tokenRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, err := a.tokenID(ctx, args[0])
+			token, err := a.token(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			done, err := client.RevokeToken(ctx, gql, client.RevokeTokenInput{TokenId: id, IdempotencyKey: newKey()})
+			done, err := client.RevokeToken(ctx, gql, client.RevokeTokenInput{TokenId: token.Id, IdempotencyKey: newKey()})
 			if err != nil {
 				return err
 			}
@@ -291,32 +352,33 @@ func (a *app) tokenRevoke() *cobra.Command {
 			a.note("revoked the token %s", views[0].Name)
 			return a.show(result{data: views[0]})
 		}),
+		ValidArgsFunction: a.completeArgs(a.tokenNames),
 	}
 }
 
-// tokenID finds a token by its id or, among those not revoked, by its name.
-func (a *app) tokenID(ctx context.Context, arg string) (string, error) {
+// token finds a token by its id or, among those not revoked, by its name.
+func (a *app) token(ctx context.Context, arg string) (client.TokenFields, error) {
 	gql, err := a.api()
 	if err != nil {
-		return "", err
+		return client.TokenFields{}, err
 	}
 	found, err := client.FindTokens(ctx, gql, arg, arg)
 	if err != nil {
-		return "", err
+		return client.TokenFields{}, err
 	}
 	var ids []string
 	for _, edge := range found.Tokens.Edges {
 		if edge.Node.Id == arg {
-			return arg, nil
+			return *edge.Node, nil
 		}
 		ids = append(ids, edge.Node.Id)
 	}
 	switch len(ids) {
 	case 0:
-		return "", fleet.Missing("token", "TOKEN_NOT_FOUND", "token not found: %s", arg)
+		return client.TokenFields{}, fleet.Missing("token", "TOKEN_NOT_FOUND", "token not found: %s", arg)
 	case 1:
-		return ids[0], nil
+		return *found.Tokens.Edges[0].Node, nil
 	default:
-		return "", fleet.Invalid("token", "TOKEN_AMBIGUOUS", "several tokens have the name %s, give one of their ids: %s", arg, strings.Join(ids, ", "))
+		return client.TokenFields{}, fleet.Invalid("token", "TOKEN_AMBIGUOUS", "several tokens have the name %s, give one of their ids: %s", arg, strings.Join(ids, ", "))
 	}
 }

@@ -22,6 +22,7 @@ import (
 const (
 	maxRetries  = 2
 	retryDelay  = 250 * time.Millisecond // before the first retry; four times that before the second
+	maxHeldUp   = time.Minute            // in all, by a server that wants fewer operations a second
 	maxResponse = 256 << 20              // bytes
 )
 
@@ -58,21 +59,41 @@ func (c *connection) MakeRequest(ctx context.Context, req *graphql.Request, resp
 	if err != nil {
 		return err
 	}
-	delay := c.delay
-	for attempt := 0; ; attempt++ {
+	delay, held := c.delay, time.Duration(0)
+	for attempt := 0; ; {
 		err := c.send(ctx, body, resp)
-		if err == nil || attempt == maxRetries || !worthRepeating(err, attempt) {
+		wait, limited := heldUp(err)
+		switch {
+		case err == nil:
+			return nil
+		case limited && held+wait <= maxHeldUp:
+			held += wait
+		case attempt == maxRetries || !worthRepeating(err, attempt):
 			return err
+		default:
+			wait = delay
+			attempt, delay = attempt+1, delay*4
 		}
-		timer := time.NewTimer(delay)
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return err
 		case <-timer.C:
 		}
-		delay *= 4
 	}
+}
+
+// heldUp tells that the server refused a call since there were too many, and how long
+// it wants to be left alone.
+func heldUp(err error) (wait time.Duration, limited bool) {
+	refused, ok := fleet.AsError(err)
+	if !ok || refused.Reason != "RATE_LIMITED" {
+		return 0, false
+	}
+	text, _ := refused.Details["retryAfter"].(string)
+	wait, err = fleet.ParseDuration(text)
+	return max(wait, time.Millisecond), err == nil
 }
 
 // worthRepeating tells whether the same call may succeed in a moment. A server

@@ -14,7 +14,8 @@ import (
 	"fleetgraph/fleet"
 )
 
-// Caller is who is calling, as their token says.
+// Caller is who is calling, as their token says. TokenID is the id of an issued token,
+// and for others a text that stays the same for the same caller.
 type Caller struct {
 	TokenID   string
 	Name      string
@@ -67,7 +68,7 @@ func From(ctx context.Context) (*Caller, bool) {
 // AsSystem returns a context in which part, a part of the server itself, acts as
 // an admin of all sites; histories show its name as the actor.
 func AsSystem(ctx context.Context, part string) context.Context {
-	return WithCaller(ctx, &Caller{TokenID: "system:" + part, Name: "system:" + part, Role: fleet.RoleAdmin, AllSites: true})
+	return WithCaller(ctx, &Caller{TokenID: systemPrefix + part, Name: systemPrefix + part, Role: fleet.RoleAdmin, AllSites: true})
 }
 
 // Require returns the caller of ctx when its role includes role: UNAUTHENTICATED

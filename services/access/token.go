@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fleetgraph/ent"
@@ -30,32 +31,41 @@ const (
 	maxTokenLifetime = 3650 * 24 * time.Hour
 )
 
-// Service issues, checks and revokes tokens.
+// Service issues, checks and revokes tokens, and accepts those of its issuers.
 type Service struct {
-	client *ent.Client
-	now    func() time.Time
+	client  *ent.Client
+	now     func() time.Time
+	issuers []Issuer
+	sites   struct { // that grants name
+		mu  sync.Mutex
+		ids map[string]string // by name; replaced, never changed
+		at  time.Time
+	}
 }
 
 // New returns the service on client, which Intercept has been applied to, with
-// now as its clock.
-func New(client *ent.Client, now func() time.Time) *Service {
-	return &Service{client: client, now: now}
+// now as its clock. Tokens of issuers, whose URLs differ, are accepted beside its own.
+func New(client *ent.Client, now func() time.Time, issuers ...Issuer) *Service {
+	return &Service{client: client, now: now, issuers: issuers}
 }
 
 // Authenticate returns the caller that secret stands for: UNAUTHENTICATED with
-// reason TOKEN_INVALID, TOKEN_REVOKED or TOKEN_EXPIRED when it stands for none.
+// reason TOKEN_INVALID, TOKEN_REVOKED or TOKEN_EXPIRED when it stands for none. What
+// does not begin as the service's own tokens do is for its issuers.
 func (s *Service) Authenticate(ctx context.Context, secret string) (*Caller, error) {
+	if !strings.HasPrefix(secret, secretPrefix) {
+		return s.identify(ctx, secret)
+	}
 	ctx = AsSystem(ctx, "access")
 	t, err := s.client.Token.Query().Where(token.SecretHash(hashSecret(secret))).Only(ctx)
-	switch {
-	case ent.IsNotFound(err):
-		return nil, unauthenticated("TOKEN_INVALID", "the bearer token is not known")
-	case err != nil:
+	if ent.IsNotFound(err) {
+		return nil, unknown()
+	}
+	if err != nil {
 		return nil, err
-	case t.RevokedAt != nil:
-		return nil, unauthenticated("TOKEN_REVOKED", "the bearer token was revoked")
-	case t.ExpiresAt != nil && !s.now().Before(*t.ExpiresAt):
-		return nil, unauthenticated("TOKEN_EXPIRED", "the bearer token has expired")
+	}
+	if err := s.standing(t); err != nil {
+		return nil, err
 	}
 	c := &Caller{
 		TokenID: t.ID, Name: t.Name, Role: t.Role,
@@ -65,6 +75,18 @@ func (s *Service) Authenticate(ctx context.Context, secret string) (*Caller, err
 		c.BmcMac = *t.BmcMACAddress
 	}
 	return c, s.markUsed(ctx, t)
+}
+
+// standing returns an error unless a token is still good.
+func (s *Service) standing(t *ent.Token) error {
+	switch {
+	case t.RevokedAt != nil:
+		return revoked()
+	case t.ExpiresAt != nil && !s.now().Before(*t.ExpiresAt):
+		return expired()
+	default:
+		return nil
+	}
 }
 
 func (s *Service) markUsed(ctx context.Context, t *ent.Token) error {
@@ -327,6 +349,12 @@ func hashSecret(secret string) []byte {
 	h := sha256.Sum256([]byte(strings.TrimSpace(secret)))
 	return h[:]
 }
+
+func unknown() *fleet.Error { return unauthenticated("TOKEN_INVALID", "the bearer token is not known") }
+
+func revoked() *fleet.Error { return unauthenticated("TOKEN_REVOKED", "the bearer token was revoked") }
+
+func expired() *fleet.Error { return unauthenticated("TOKEN_EXPIRED", "the bearer token has expired") }
 
 func unauthenticated(reason, message string) *fleet.Error {
 	return &fleet.Error{Code: fleet.Unauthenticated, Reason: reason, Message: message}
