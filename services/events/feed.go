@@ -26,8 +26,8 @@ const (
 	feedPoll = time.Second
 	// feedPage is how many changes are read or numbered at once.
 	feedPage = 1000
-	// feedLock is the advisory lock of who gives positions.
-	feedLock = 0x666c656574 // "fleet"
+	// FeedLock is the advisory lock of who gives positions.
+	FeedLock = 0x666c656574 // "fleet"
 	// numberTimeout bounds one round of numbering.
 	numberTimeout = 10 * time.Second
 	// lastRound bounds the round after the end.
@@ -167,7 +167,7 @@ func (f *Feed) number(ctx context.Context) (n int64, err error) {
 	err = pgx.BeginFunc(ctx, f.db.Pool, func(tx pgx.Tx) error {
 		// The lock first, in a statement of its own: the next one then sees all that was
 		// numbered before.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, feedLock); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, FeedLock); err != nil {
 			return err
 		}
 		tag, err := tx.Exec(ctx, numberSQL, feedPage)
