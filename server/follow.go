@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -85,6 +86,11 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 			return errs, nil
 		}
 		return nil, emit(answer)
+	}
+	// The validation counts names, so that one field under two aliases passes; and what
+	// variables leave out is known only now.
+	if fields := graphql.CollectFields(op, op.Operation.SelectionSet, []string{"Subscription"}); len(fields) != 1 || strings.HasPrefix(fields[0].Name, "__") {
+		return o.errors(ctx, fleet.Invalid("", errcode.ValidationFailed, "a subscription selects one field, and that is a stream")), nil
 	}
 	opening, opened := live.Opening(start)
 	respond, opening := exec.DispatchOperation(opening, op)

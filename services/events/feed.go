@@ -124,16 +124,23 @@ func (f *Feed) hint() {
 
 // advance does one round.
 func (f *Feed) advance(ctx context.Context) error {
+	if err := f.numberAll(ctx); err != nil {
+		return err
+	}
+	return f.pass(ctx)
+}
+
+// numberAll gives positions to all changes that can have one.
+func (f *Feed) numberAll(ctx context.Context) error {
 	for {
 		n, err := f.number(ctx)
 		if err != nil {
 			return fmt.Errorf("number transitions: %w", err)
 		}
 		if n < feedPage {
-			break
+			return nil
 		}
 	}
-	return f.pass(ctx)
 }
 
 // numberSQL gives positions to the oldest changes that have none: in the order of

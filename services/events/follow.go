@@ -123,8 +123,14 @@ func (f *Feed) bounds(ctx context.Context, stream Stream) (first, last int64, er
 	return first, last, err
 }
 
-// Last is the number of the last change of a stream.
+// Last is the number of the last change of a stream: of one whose commit was
+// answered before, or a later one.
 func (f *Feed) Last(ctx context.Context, stream Stream) (int64, error) {
+	if stream.column == transition.FieldPosition {
+		if err := f.numberAll(ctx); err != nil {
+			return 0, err
+		}
+	}
 	_, last, err := f.bounds(ctx, stream)
 	return last, err
 }
