@@ -36,6 +36,8 @@ type Config struct {
 	Terminal bool
 	// Limits bound one request.
 	Limits Limits
+	// HideSchema switches introspection off, and suggestions of names in errors.
+	HideSchema bool
 	// SkuLimits bound what a SKU may cost to compare; zero means the default.
 	SkuLimits sku.Limits
 	// Tracer sees every SQL statement; nil for none.

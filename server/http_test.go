@@ -101,7 +101,7 @@ func newBench(t *testing.T, limits Limits, viewer func(context.Context) (*graph.
 	p := presenter{logger}
 	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
 	ready := http.HandlerFunc(live)
-	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, limits, p)), ready: ready, metrics: ready, jobs: ready})
+	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, graphSettings{limits, true}, p)), ready: ready, metrics: ready, jobs: ready})
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -232,7 +232,7 @@ func TestRequestThatCannotBeRead(t *testing.T) {
 		"other charset":          {"POST", "/graphql", "{}", map[string]string{"Content-Type": "application/json; charset=utf-16"}, 415, "INVALID_ARGUMENT", "CONTENT_TYPE_UNSUPPORTED", ""},
 		"accepts html only":      {"POST", "/graphql", "{}", map[string]string{"Accept": "text/html"}, 406, "INVALID_ARGUMENT", "NOT_ACCEPTABLE", ""},
 		"not JSON":               {"POST", "/graphql", "{secret", nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", ""},
-		"list":                   {"POST", "/graphql", "[]", nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", ""},
+		"list":                   {"POST", "/graphql", ` [{"query":"{a}"}]`, nil, 400, "INVALID_ARGUMENT", "BATCHING_UNSUPPORTED", ""},
 		"two values":             {"POST", "/graphql", `{"query":"{viewer{name}}"}{}`, nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", ""},
 		"no query":               {"POST", "/graphql", "{}", nil, 400, "INVALID_ARGUMENT", "QUERY_MISSING", "query"},
 		"query is a number":      {"POST", "/graphql", `{"query":1}`, nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", "query"},

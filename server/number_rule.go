@@ -8,12 +8,28 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validationRules are the rules of GraphQL and one of ours: gqlparser lets an Int
+// suggestingRules are the rules of GraphQL and one of ours: gqlparser lets an Int
 // literal beyond 32 bits pass, and any number literal for a custom scalar, over
 // which it panics while executing when it fits no 64-bit type.
-func validationRules() *rules.Rules {
+func suggestingRules() *rules.Rules {
 	all := rules.NewDefaultRules()
 	all.AddRule("NumbersInRange", numbersInRange)
+	return all
+}
+
+// validationRules are the same without suggestions of names, each of which costs a
+// comparison with all names of the schema. gqlgen itself takes the suggestions out of
+// two rules.
+func validationRules() *rules.Rules {
+	all := suggestingRules()
+	for suggests, silent := range map[string]core.Rule{
+		rules.KnownArgumentNamesRule.Name:  rules.KnownArgumentNamesRuleWithoutSuggestions,
+		rules.KnownTypeNamesRule.Name:      rules.KnownTypeNamesRuleWithoutSuggestions,
+		rules.ValuesOfCorrectTypeRule.Name: rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
+	} {
+		all.RemoveRule(suggests)
+		all.AddRule(silent.Name, silent.RuleFunc)
+	}
 	return all
 }
 

@@ -93,7 +93,7 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 		return s, err
 	}
 	handler, err := routes(cfg.Logger, face{
-		graph: signedIn(root.Access, p, newGraphHandler(root, cfg.Limits, p)), ready: s.ready,
+		graph: signedIn(root.Access, p, newGraphHandler(root, graphSettings{cfg.Limits, !cfg.HideSchema}, p)), ready: s.ready,
 		metrics: scraped(root.Access, p, newMetrics(s.db.Pool, cfg.Logger)),
 		jobs:    administered(root.Access, p, page),
 	})

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,13 +10,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"fleetgraph/fleet"
+	"fleetgraph/internal/jsonsize"
 )
 
 // httpTransport serves POST and GET by the GraphQL-over-HTTP specification. gqlgen
@@ -25,9 +26,8 @@ import (
 //
 // It takes every request, so it comes last.
 type httpTransport struct {
-	schema    *ast.Schema
-	bodyBytes int64         // largest request body
-	timeout   time.Duration // of one operation
+	refuser refuser
+	limits  Limits
 }
 
 var _ graphql.Transport = httpTransport{}
@@ -51,7 +51,7 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 	}
 	params.ReadTime.End = graphql.Now()
 
-	ctx, cancel := context.WithTimeout(r.Context(), t.timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), t.limits.OperationTimeout)
 	defer cancel()
 	op, refused := exec.CreateOperationContext(ctx, params)
 	noteOperation(ctx, op)
@@ -64,8 +64,11 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 		if mediaType == typeGraphQL {
 			w.WriteHeader(http.StatusBadRequest)
 		}
-		writeResponse(w, exec.DispatchError(graphql.WithOperationContext(ctx, op), refusals(t.schema, op, refused)))
+		writeResponse(w, exec.DispatchError(graphql.WithOperationContext(ctx, op), t.refuser.refusals(op, refused)))
 		return
+	}
+	if op.Operation.Operation != ast.Query {
+		uncompressed(w) // one of them answers with a secret, beside what the caller sent
 	}
 	respond, ctx := exec.DispatchOperation(ctx, op)
 	response := respond(ctx)
@@ -96,16 +99,23 @@ func (t httpTransport) readBody(w http.ResponseWriter, r *http.Request, params *
 		return http.StatusUnsupportedMediaType,
 			fleet.Invalid("", "CONTENT_TYPE_UNSUPPORTED", "a request is %s in UTF-8", typeJSON)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, t.bodyBytes))
+	body, err := t.readAll(w, r)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
+		w.Header().Set("Connection", "close") // what follows is not read
 		return http.StatusRequestEntityTooLarge, &fleet.Error{
 			Code: fleet.ResourceExhausted, Reason: "REQUEST_TOO_LARGE", Message: "the request is too large",
-			Details: map[string]any{"limitBytes": t.bodyBytes},
+			Details: map[string]any{"limitBytes": t.limits.BodyBytes},
 		}
 	case err != nil:
 		return http.StatusBadRequest, fleet.Invalid("", "REQUEST_INCOMPLETE", "the request ended before its end")
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		return http.StatusBadRequest, fleet.Invalid("", "BATCHING_UNSUPPORTED", "a request is one operation, not a list of them")
+	}
+	if refused := t.checkSize(body); refused != nil {
+		return http.StatusBadRequest, refused
 	}
 	var request struct {
 		Query         *string        `json:"query"`
@@ -113,18 +123,37 @@ func (t httpTransport) readBody(w http.ResponseWriter, r *http.Request, params *
 		Variables     map[string]any `json:"variables"`
 		Extensions    map[string]any `json:"extensions"`
 	}
-	if refusal := decode(string(body), &request); refusal != nil {
+	if refusal := decode(body, &request); refusal != nil {
 		return http.StatusBadRequest, refusal
 	}
-	if request.Query == nil || *request.Query == "" {
-		return http.StatusBadRequest, queryMissing()
+	params.Variables, params.Extensions = request.Variables, request.Extensions
+	if request.Query != nil {
+		params.Query = *request.Query
 	}
-	params.Query, params.Variables, params.Extensions = *request.Query, request.Variables, request.Extensions
 	if request.OperationName != nil {
 		params.OperationName = *request.OperationName
 	}
-	return 0, nil
+	return requireQuery(params)
 }
+
+// readAll reads the body, nothing of one that says it is too large.
+func (t httpTransport) readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > t.limits.BodyBytes {
+		return nil, &http.MaxBytesError{Limit: t.limits.BodyBytes}
+	}
+	var body bytes.Buffer
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, t.limits.BodyBytes))
+	return body.Bytes(), err
+}
+
+// checkSize refuses a request that would be many times its size once read.
+func (t httpTransport) checkSize(body []byte) *fleet.Error {
+	depth, values := jsonsize.OfText(body)
+	return t.limits.checkValues(depth-2, values-requestValues) // within the request's object, and that of the variables
+}
+
+// requestValues is how many values a request has beside those within its variables, at most.
+const requestValues = 10
 
 func readURL(rawQuery string, params *graphql.RawParams) (int, *fleet.Error) {
 	query, err := url.ParseQuery(rawQuery)
@@ -132,24 +161,29 @@ func readURL(rawQuery string, params *graphql.RawParams) (int, *fleet.Error) {
 		return http.StatusBadRequest, fleet.Invalid("", "REQUEST_MALFORMED", "the query string is malformed")
 	}
 	params.Query, params.OperationName = query.Get("query"), query.Get("operationName")
-	if params.Query == "" {
-		return http.StatusBadRequest, queryMissing()
-	}
 	for name, target := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
 		text := query.Get(name)
 		if text == "" {
 			continue
 		}
-		if refusal := decode(text, target); refusal != nil {
+		if refusal := decode([]byte(text), target); refusal != nil {
 			return http.StatusBadRequest, fleet.Invalid(name, "REQUEST_MALFORMED", "%s is not a JSON object", name)
 		}
+	}
+	return requireQuery(params)
+}
+
+// requireQuery refuses a request that has neither a document nor the hash of one.
+func requireQuery(params *graphql.RawParams) (int, *fleet.Error) {
+	if params.Query == "" && params.Extensions[persistedKey] == nil {
+		return http.StatusBadRequest, queryMissing()
 	}
 	return 0, nil
 }
 
 // decode reads one JSON value and nothing after it. Numbers keep their digits.
-func decode(text string, target any) *fleet.Error {
-	decoder := json.NewDecoder(strings.NewReader(text))
+func decode(text []byte, target any) *fleet.Error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	err := decoder.Decode(target)
 	var wrongType *json.UnmarshalTypeError
