@@ -93,19 +93,24 @@ type bench struct {
 
 func newBench(t *testing.T, limits Limits, viewer func(context.Context) (*graph.Viewer, error)) bench {
 	t.Helper()
+	log := &lockedBuffer{}
+	server := httptest.NewServer(newBenchHandler(t, limits, viewer, log))
+	t.Cleanup(server.Close)
+	return bench{url: server.URL, log: log}
+}
+
+func newBenchHandler(t testing.TB, limits Limits, viewer func(context.Context) (*graph.Viewer, error), log io.Writer) http.Handler {
+	t.Helper()
 	if viewer == nil {
 		viewer = func(context.Context) (*graph.Viewer, error) { return &graph.Viewer{Name: "tester"}, nil }
 	}
-	log := &lockedBuffer{}
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p := presenter{logger}
 	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
 	ready := http.HandlerFunc(live)
 	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, graphSettings{limits, true}, p)), ready: ready, metrics: ready, jobs: ready})
 	require.NoError(t, err)
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return bench{url: server.URL, log: log}
+	return handler
 }
 
 type answer struct {

@@ -46,8 +46,8 @@ func DefaultLimits() Limits {
 		RootFields:       20,
 		Aliases:          200,
 		Directives:       200,
-		Complexity:       250_000, // GraphiQL's introspection query has 119 000
-		ValueDepth:       32,
+		Complexity:       500_000, // GraphiQL's introspection query has 119 000
+		ValueDepth:       70,      // an inventory may be 64 deep
 		VariableValues:   250_000, // 10 000 expected machines of 20 values are replaced at once
 		OperationTimeout: 30 * time.Second,
 	}
@@ -125,17 +125,28 @@ func (d documentLimits) MutateOperationParameters(ctx context.Context, params *g
 
 // checkVariables is for transports that did not look at the JSON before they read it.
 func (d documentLimits) checkVariables(variables map[string]any) *fleet.Error {
-	depth, values := jsonsize.Of(variables)
-	return d.limits.checkValues(depth-1, values-1) // the object of all variables is none itself
+	size := jsonsize.Of(variables)
+	size.Depth-- // the object of all variables is none itself
+	return d.limits.checkSize(size)
 }
 
-// checkValues checks how deep the variables are, and how many their values.
-func (l Limits) checkValues(depth, values int) *fleet.Error {
+// checkSize refuses a request whose document or variables are beyond the limits, while
+// it is still text: read, it is many times its size.
+func (l Limits) checkRequest(body []byte) *fleet.Error {
+	const outside = 2 // the object of the request, and that of all variables
+	size := jsonsize.OfText(body, jsonsize.Size{Depth: l.ValueDepth + outside, Values: l.VariableValues, Text: l.DocumentBytes})
+	size.Depth -= outside
+	return l.checkSize(size)
+}
+
+func (l Limits) checkSize(size jsonsize.Size) *fleet.Error {
 	switch {
-	case depth > l.ValueDepth:
-		return exceeded("VALUE_TOO_DEEP", "lists and objects within each other in the variables", l.ValueDepth, depth)
-	case values > l.VariableValues:
-		return exceeded("TOO_MANY_VALUES", "values in the variables", l.VariableValues, values)
+	case size.Depth > l.ValueDepth:
+		return exceeded("VALUE_TOO_DEEP", "lists and objects within each other in the variables", l.ValueDepth, size.Depth)
+	case size.Values > l.VariableValues:
+		return exceeded("TOO_MANY_VALUES", "values in the variables", l.VariableValues, size.Values)
+	case size.Text > l.DocumentBytes:
+		return exceeded("DOCUMENT_TOO_LARGE", "bytes of the document", l.DocumentBytes, size.Text)
 	}
 	return nil
 }

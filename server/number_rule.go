@@ -18,19 +18,39 @@ func suggestingRules() *rules.Rules {
 }
 
 // validationRules are the same without suggestions of names, each of which costs a
-// comparison with all names of the schema. gqlgen itself takes the suggestions out of
-// two rules.
+// comparison with all names of the schema, and with no more faults of one kind than
+// callers are told.
 func validationRules() *rules.Rules {
-	all := suggestingRules()
-	for suggests, silent := range map[string]core.Rule{
-		rules.KnownArgumentNamesRule.Name:  rules.KnownArgumentNamesRuleWithoutSuggestions,
-		rules.KnownTypeNamesRule.Name:      rules.KnownTypeNamesRuleWithoutSuggestions,
-		rules.ValuesOfCorrectTypeRule.Name: rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
-	} {
-		all.RemoveRule(suggests)
-		all.AddRule(silent.Name, silent.RuleFunc)
+	all := rules.NewRules()
+	for name, rule := range suggestingRules().GetInner() {
+		silent := core.Rule{Name: name, RuleFunc: rule}
+		switch name {
+		case rules.FieldsOnCorrectTypeRule.Name:
+			silent = rules.FieldsOnCorrectTypeRuleWithoutSuggestions
+		case rules.ScalarLeafsRule.Name:
+			silent = rules.ScalarLeafsRuleWithoutSuggestions
+		case rules.KnownArgumentNamesRule.Name:
+			silent = rules.KnownArgumentNamesRuleWithoutSuggestions
+		case rules.KnownTypeNamesRule.Name:
+			silent = rules.KnownTypeNamesRuleWithoutSuggestions
+		case rules.ValuesOfCorrectTypeRule.Name:
+			silent = rules.ValuesOfCorrectTypeRuleWithoutSuggestions
+		}
+		all.AddRule(silent.Name, bounded(silent.RuleFunc))
 	}
 	return all
+}
+
+// bounded lets a rule find one fault more than callers are told of.
+func bounded(rule core.RuleFunc) core.RuleFunc {
+	return func(observers *core.Events, addError core.AddErrFunc) {
+		found := 0
+		rule(observers, func(options ...core.ErrorOption) {
+			if found++; found <= maxRefusals+1 {
+				addError(options...)
+			}
+		})
+	}
 }
 
 func numbersInRange(observers *core.Events, addError core.AddErrFunc) {

@@ -16,7 +16,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"fleetgraph/fleet"
-	"fleetgraph/internal/jsonsize"
 )
 
 // httpTransport serves POST and GET by the GraphQL-over-HTTP specification. gqlgen
@@ -114,7 +113,7 @@ func (t httpTransport) readBody(w http.ResponseWriter, r *http.Request, params *
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		return http.StatusBadRequest, fleet.Invalid("", "BATCHING_UNSUPPORTED", "a request is one operation, not a list of them")
 	}
-	if refused := t.checkSize(body); refused != nil {
+	if refused := t.limits.checkRequest(body); refused != nil {
 		return http.StatusBadRequest, refused
 	}
 	var request struct {
@@ -142,18 +141,12 @@ func (t httpTransport) readAll(w http.ResponseWriter, r *http.Request) ([]byte, 
 		return nil, &http.MaxBytesError{Limit: t.limits.BodyBytes}
 	}
 	var body bytes.Buffer
+	if r.ContentLength > 0 { // what a caller who is signed in says; else the buffer is copied as it grows
+		body.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, t.limits.BodyBytes))
 	return body.Bytes(), err
 }
-
-// checkSize refuses a request that would be many times its size once read.
-func (t httpTransport) checkSize(body []byte) *fleet.Error {
-	depth, values := jsonsize.OfText(body)
-	return t.limits.checkValues(depth-2, values-requestValues) // within the request's object, and that of the variables
-}
-
-// requestValues is how many values a request has beside those within its variables, at most.
-const requestValues = 10
 
 func readURL(rawQuery string, params *graphql.RawParams) (int, *fleet.Error) {
 	query, err := url.ParseQuery(rawQuery)
