@@ -10,11 +10,16 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"fleetgraph/ent/relay"
+	"fleetgraph/internal/jsonsize"
 )
 
 // plainListLength is what a list of objects that has no page counts for: hardware of
 // an inventory, differences of a comparison, types of the schema.
 const plainListLength = 10
+
+// conditionCost is what each value of a filter counts for: of SQL's time, a condition
+// takes about as much as 50 fields.
+const conditionCost = 50
 
 // costHeader asks for the cost of an operation in the answer's extensions; so does
 // "cost": true in the request's extensions.
@@ -32,7 +37,7 @@ type operationCost struct {
 
 // complexityLimit is a gqlgen extension that refuses an operation whose answer could be
 // too large. A field costs 1, and what is below it as often as the field may repeat
-// it: a page by its size, nodes(ids:) by its ids, another list of objects 10 times. It
+// it: a page by its size, nodes(ids:) by its ids, another list of objects 10 times; a value of a filter costs 50. It
 // is an upper bound: @skip, @include and fragments that cannot all apply save
 // nothing.
 type complexityLimit struct{ limit int }
@@ -88,7 +93,7 @@ func (p pricing) selections(set ast.SelectionSet) int {
 	for _, selection := range set {
 		switch selection := selection.(type) {
 		case *ast.Field:
-			cost = add(cost, add(1, multiply(p.repeats(selection), p.selections(selection.SelectionSet))))
+			cost = add(cost, p.field(selection))
 		case *ast.InlineFragment:
 			cost = add(cost, p.selections(selection.SelectionSet))
 		case *ast.FragmentSpread:
@@ -96,6 +101,26 @@ func (p pricing) selections(set ast.SelectionSet) int {
 		}
 	}
 	return cost
+}
+
+func (p pricing) field(field *ast.Field) int {
+	cost := add(1, multiply(p.repeats(field), p.selections(field.SelectionSet)))
+	if where := field.Arguments.ForName("where"); where != nil {
+		cost = add(cost, multiply(conditionCost, p.values(where.Value)))
+	}
+	return cost
+}
+
+// values is how many values a literal has, with those of variables in it.
+func (p pricing) values(value *ast.Value) int {
+	if value.Kind == ast.Variable {
+		return jsonsize.Of(p.variables[value.Raw]).Values
+	}
+	count := 1
+	for _, child := range value.Children {
+		count = add(count, p.values(child.Value))
+	}
+	return count
 }
 
 func (p pricing) fragment(fragment *ast.FragmentDefinition) int {

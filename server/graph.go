@@ -38,7 +38,7 @@ func newGraphHandler(root graph.ResolverRoot, settings graphSettings, p presente
 		h.Use(extension.Introspection{})
 	}
 	h.Use(persistedQueries{texts}) // first of all, it finds the document
-	h.Use(documentLimits{limits, settings.introspection, documents})
+	h.Use(documentLimits{schema.Schema(), limits, settings.introspection, documents})
 	h.Use(strictVariables{schema.Schema()})
 	h.Use(complexityLimit{limits.Complexity})
 	return h

@@ -8,7 +8,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
@@ -18,14 +17,14 @@ import (
 // of one place.
 type documentInputs struct{ fields []*ast.Field }
 
-// readAgain returns the document of op: gqlgen hands out none that failed. It has been
-// parsed before, so it is within the limits. Nil when it cannot be parsed.
+// readAgain returns the document of op: gqlgen hands out none that failed. Nil when it
+// cannot be parsed.
 func readAgain(schema *ast.Schema, op *graphql.OperationContext) *ast.QueryDocument {
 	if op.Doc != nil {
 		return op.Doc
 	}
-	doc, err := parser.ParseQuery(&ast.Source{Input: op.RawQuery})
-	if err != nil {
+	doc, ok := op.Stats.GetExtension(measuredKey).(*ast.QueryDocument)
+	if !ok {
 		return nil
 	}
 	validator.Walk(schema, doc, &validator.Events{}) // fills in the definitions

@@ -31,7 +31,7 @@ type Limits struct {
 	Directives       int           // of one operation, its fragments written out
 	Complexity       int           // of one operation: about the fields of its largest answer
 	ValueDepth       int           // lists and objects within each other, of one literal or of the variables
-	VariableValues   int           // values within the variables, however deep
+	VariableValues   int           // values within the variables; an input object counts as all the fields of its type
 	OperationTimeout time.Duration // from the last byte of the request to the answer
 }
 
@@ -48,7 +48,7 @@ func DefaultLimits() Limits {
 		Directives:       200,
 		Complexity:       500_000, // GraphiQL's introspection query has 119 000
 		ValueDepth:       70,      // an inventory may be 64 deep
-		VariableValues:   250_000, // 10 000 expected machines of 20 values are replaced at once
+		VariableValues:   400_000, // 10 000 expected machines of 12 fields, with labels, are replaced at once
 		OperationTimeout: 30 * time.Second,
 	}
 }
@@ -92,6 +92,7 @@ func exceeded(reason, what string, limit, actual int) *fleet.Error {
 // limits. It parses a document that it does not know a first time, since gqlgen hands
 // out none that it has not validated.
 type documentLimits struct {
+	schema        *ast.Schema
 	limits        Limits
 	introspection bool
 	known         graphql.Cache[*ast.QueryDocument] // what was within the limits, and valid
@@ -113,14 +114,66 @@ func (d documentLimits) MutateOperationParameters(ctx context.Context, params *g
 	if len(params.Query) > d.limits.DocumentBytes {
 		return gqlerror.Wrap(exceeded("DOCUMENT_TOO_LARGE", "bytes of the document", d.limits.DocumentBytes, len(params.Query)))
 	}
-	if _, known := d.known.Get(ctx, params.Query); known {
-		return nil
+	if document, known := d.known.Get(ctx, params.Query); known {
+		return d.checkCoercion(document, params)
 	}
 	document, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: params.Query}, d.limits.DocumentTokens)
 	if err != nil {
 		return d.unparsed(err)
 	}
-	return d.check(document)
+	graphql.GetOperationContext(ctx).Stats.SetExtension(measuredKey, document)
+	if refused := d.check(document); refused != nil {
+		return refused
+	}
+	return d.checkCoercion(document, params)
+}
+
+// measuredKey is where gqlgen's figures of an operation have the document that was
+// measured: for errors, which tell of what gqlgen found invalid.
+const measuredKey = "measured"
+
+// checkCoercion refuses variables that would take long to bring to their types: that
+// looks for every field of an input object's type, of which a filter's has hundreds.
+func (d documentLimits) checkCoercion(document *ast.QueryDocument, params *graphql.RawParams) *gqlerror.Error {
+	operation := document.Operations.ForName(params.OperationName)
+	if operation == nil {
+		return nil
+	}
+	left := d.limits.VariableValues
+	for _, variable := range operation.VariableDefinitions {
+		left = d.coerced(variable.Type, params.Variables[variable.Variable], left)
+	}
+	if left < 0 {
+		return gqlerror.Wrap(exceeded("TOO_MANY_VALUES", "values in the variables, with the fields of their types", d.limits.VariableValues, 0))
+	}
+	return nil
+}
+
+// coerced returns how many values are left of a number when those of a variable are
+// taken off; it stops below zero. The type may not exist.
+func (d documentLimits) coerced(of *ast.Type, value any, left int) int {
+	left--
+	switch value := value.(type) {
+	case []any:
+		if of.Elem == nil {
+			return left // of the wrong type, and not looked into
+		}
+		for i := 0; i < len(value) && left >= 0; i++ {
+			left = d.coerced(of.Elem, value[i], left)
+		}
+	case map[string]any:
+		definition := d.schema.Types[of.Name()]
+		if definition == nil || definition.Kind != ast.InputObject {
+			return left
+		}
+		left -= len(definition.Fields)
+		for _, field := range definition.Fields {
+			if child, given := value[field.Name]; given && left >= 0 {
+				left = d.coerced(field.Type, child, left)
+			}
+		}
+	}
+	return left
 }
 
 // checkVariables is for transports that did not look at the JSON before they read it.
