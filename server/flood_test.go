@@ -142,7 +142,7 @@ func twice(depth int) string {
 	return "id " + inner + " " + inner
 }
 
-func (r running) post(t testing.TB, body string) (status int, content []byte) {
+func (r running) post(t *testing.T, body string) (status int, content []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/graphql", strings.NewReader(body))
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 func documentCacheSize() cacheSize {
 	return cacheSize{entries: 1000, bytes: 1 << 20, longest: 16 << 10}
 }
+
 func persistedCacheSize() cacheSize {
 	return cacheSize{entries: 1000, bytes: 4 << 20, longest: 64 << 10}
 }

@@ -104,8 +104,8 @@ func newBenchWith(t *testing.T, settings graphSettings, viewer func(context.Cont
 	return bench{url: server.URL, log: log}
 }
 
-func newBenchHandler(t testing.TB, settings graphSettings, viewer func(context.Context) (*graph.Viewer, error), log io.Writer) http.Handler {
-	t.Helper()
+func newBenchHandler(tb testing.TB, settings graphSettings, viewer func(context.Context) (*graph.Viewer, error), log io.Writer) http.Handler {
+	tb.Helper()
 	if viewer == nil {
 		viewer = func(context.Context) (*graph.Viewer, error) { return &graph.Viewer{Name: "tester"}, nil }
 	}
@@ -114,7 +114,7 @@ func newBenchHandler(t testing.TB, settings graphSettings, viewer func(context.C
 	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
 	ready := http.HandlerFunc(live)
 	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, newGraphHandler(root, settings, p)), ready: ready, metrics: ready, jobs: ready})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return handler
 }
 

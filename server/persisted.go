@@ -17,8 +17,8 @@ const persistedKey = "persistedQuery"
 // The answer to a hash that is not known is the only one whose code is not of the
 // closed list: clients know it by this code and this message, and send the text.
 const (
-	codePersistedQueryNotFound    fleet.Code = "PERSISTED_QUERY_NOT_FOUND"
-	messagePersistedQueryNotFound            = "PersistedQueryNotFound"
+	codePersistedQueryNotFound    = fleet.Code("PERSISTED_QUERY_NOT_FOUND")
+	messagePersistedQueryNotFound = "PersistedQueryNotFound"
 )
 
 // persistedQueries is a gqlgen extension for automatic persisted queries: a request

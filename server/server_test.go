@@ -38,7 +38,7 @@ type running struct {
 	done       chan error
 }
 
-func start(t testing.TB, cfg Config) running {
+func start(t *testing.T, cfg Config) running {
 	t.Helper()
 	var output bytes.Buffer
 	cfg.Listen, cfg.Output, cfg.Logger = "127.0.0.1:0", &output, slog.New(slog.DiscardHandler)
