@@ -364,9 +364,9 @@ func TestALimitIsAFlagOrAVariableAndNeverNone(t *testing.T) {
 		require.Equal(t, exitUsage, exit.ExitCode(), "%s", output)
 		require.Contains(t, string(output), args[0])
 	}
-	p := serve(t, []string{"FLEETGRAPH_LIMIT_DEPTH=1", "FLEETGRAPH_HIDE_SCHEMA=true"}, "--data-dir", dataDir(t))
+	p := serve(t, []string{"FLEETGRAPH_LIMIT_DEPTH=2", "FLEETGRAPH_HIDE_SCHEMA=true"}, "--data-dir", dataDir(t))
 	token := regexp.MustCompile(`#token=(\S+)`).FindStringSubmatch(p.stdout.String())[1]
-	for query, reason := range map[string]string{"{viewer{name}}": "DOCUMENT_TOO_DEEP", "{__type(name:%22Site%22){name}}": "INTROSPECTION_DISABLED", "{__typename}": ""} {
+	for query, reason := range map[string]string{"{viewer{sites{id}}}": "DOCUMENT_TOO_DEEP", "{__type(name:%22Site%22){name}}": "INTROSPECTION_DISABLED", "{__typename}": ""} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"graphql?query="+query, nil)
 		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer "+token)
