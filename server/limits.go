@@ -183,7 +183,7 @@ func (d documentLimits) checkVariables(variables map[string]any) *fleet.Error {
 	return d.limits.checkSize(size)
 }
 
-// checkSize refuses a request whose document or variables are beyond the limits, while
+// checkRequest refuses a request whose document or variables are beyond the limits, while
 // it is still text: read, it is many times its size.
 func (l Limits) checkRequest(body []byte) *fleet.Error {
 	const outside = 2 // the object of the request, and that of all variables
