@@ -347,7 +347,7 @@ func TestABoundCallerSeesAllOfItsSitesAndNothingOfOthers(t *testing.T) {
 		require.Equal(t, 7, inverse.Machines.TotalCount)
 	}
 
-	nested := `query { sites { totalCount edges { node { name
+	nested := `query { sites(first: 10) { totalCount edges { node { name
 		machines(orderBy: {field: NAME}) { totalCount edges { node { name site { name } sku { name machineCount machines { totalCount edges { node { name } } } }
 			healthAlerts { totalCount edges { node { site { name } machine { name } } } } transitions { totalCount } } } }
 		skus(orderBy: {field: NAME}) { totalCount edges { node { name site { name } machineCount machines { totalCount } } } }

@@ -305,10 +305,14 @@ func TestAnInventoryNestedBeyondReasonIsRefused(t *testing.T) {
 	site := b.createSite(t, "dc1")
 	content := b.fingerprint(t)
 	before := content()
-	for _, depth := range []int{100, 5_000, 9_900} {
-		nested := json.RawMessage(`{"a": ` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`)
-		fault := b.refusedFor(t, reportInventory, variables{"siteId": site, "bmcMacAddress": readyMac, "inventory": nested}, "INVALID_ARGUMENT", "INVENTORY_INVALID")
-		require.Equal(t, "inventory", fault.Extensions.Field)
+	nested := func(depth int) variables {
+		inventory := json.RawMessage(`{"a": ` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`)
+		return variables{"siteId": site, "bmcMacAddress": readyMac, "inventory": inventory}
+	}
+	fault := b.refusedFor(t, reportInventory, nested(65), "INVALID_ARGUMENT", "INVENTORY_INVALID")
+	require.Equal(t, "inventory", fault.Extensions.Field)
+	for _, depth := range []int{100, 5_000, 9_900} { // beyond what any variable may be
+		b.refusedFor(t, reportInventory, nested(depth), "RESOURCE_EXHAUSTED", "VALUE_TOO_DEEP")
 	}
 	large := json.RawMessage(`{"a": "` + strings.Repeat("x", 2<<20) + `"}`)
 	b.refusedFor(t, reportInventory, variables{"siteId": site, "bmcMacAddress": readyMac, "inventory": large}, "INVALID_ARGUMENT", "INVENTORY_TOO_LARGE")

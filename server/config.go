@@ -40,6 +40,8 @@ type Config struct {
 	Terminal bool
 	// Limits bound one request.
 	Limits Limits
+	// HideSchema switches introspection off, and suggestions of names in errors.
+	HideSchema bool
 	// Sockets bound one WebSocket.
 	Sockets graphqlws.Limits
 	// Origins are the origins of pages, beside the server's own, from which browsers may

@@ -35,7 +35,7 @@ const (
 // have one answer, subscriptions one for each event. An event is rendered once for
 // all followers with the same operation and the same rights.
 type operations struct {
-	schema   *ast.Schema
+	refuser  refuser
 	present  presenter
 	timeout  time.Duration // of a query, a mutation, the opening of a stream, the rendering of an event
 	rendered *lru.Cache[renderKey, []byte]
@@ -48,12 +48,12 @@ type renderKey struct {
 	how   [sha256.Size]byte
 }
 
-func newOperations(schema *ast.Schema, p presenter, timeout time.Duration) (*operations, error) {
+func newOperations(refuser refuser, p presenter, timeout time.Duration) (*operations, error) {
 	rendered, err := lru.New[renderKey, []byte](renderedEvents)
 	if err != nil {
 		return nil, fmt.Errorf("cache of rendered events: %w", err)
 	}
-	return &operations{schema: schema, present: p, timeout: timeout, rendered: rendered}, nil
+	return &operations{refuser: refuser, present: p, timeout: timeout, rendered: rendered}, nil
 }
 
 // run runs an operation and hands each answer, as JSON, to emit, whose error ends it.
@@ -75,7 +75,7 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 	op, faults := exec.CreateOperationContext(start, params)
 	noteOperation(ctx, op)
 	if faults != nil {
-		return exec.DispatchError(graphql.WithOperationContext(ctx, op), refusals(o.schema, op, faults)).Errors, nil
+		return exec.DispatchError(graphql.WithOperationContext(ctx, op), o.refuser.refusals(op, faults)).Errors, nil
 	}
 	if readOnly && op.Operation.Operation == ast.Mutation {
 		return o.errors(ctx, fleet.Invalid("", "METHOD_NOT_ALLOWED", "a GET request runs no mutation")), nil
@@ -218,6 +218,17 @@ func uses(document, variable string) (n int) {
 
 func isNameByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+// checking measures what a socket brings before it is read: read, it is many times
+// its size.
+func (o *operations) checking(limits Limits) func(context.Context, []byte) gqlerror.List {
+	return func(ctx context.Context, payload []byte) gqlerror.List {
+		if refused := limits.checkRequest(payload); refused != nil {
+			return o.errors(ctx, refused)
+		}
+		return nil
+	}
 }
 
 // tooMany is the refusal of one more operation on a connection.

@@ -3,12 +3,10 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/handler"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -16,38 +14,14 @@ import (
 	"fleetgraph/server/graphqlws"
 )
 
-// Defaults of Limits.
-const (
-	defaultBodyBytes        = 8 << 20 // an inventory is up to 1 MB, a batch of SKUs more
-	defaultDocumentTokens   = 10_000  // GraphiQL's introspection query has 300
-	defaultOperationTimeout = 30 * time.Second
-)
-
-// The query cache holds parsed documents by their text. A text that carries its
-// data as literals is long and never comes again: it is not kept.
-const (
-	cachedDocuments     = 1000
-	cachedDocumentBytes = 16 << 10
-)
-
-// Limits are what one request may use. Zero means the default.
-type Limits struct {
-	BodyBytes        int64         // of a request: 8 MiB
-	DocumentTokens   int           // of a document: 10 000
-	OperationTimeout time.Duration // from the last byte of the request to the answer: 30 s
+// The caches of texts. A text that carries its data as literals is long and never
+// comes again: it is not kept. A parsed document takes up to 100 times its text.
+func documentCacheSize() cacheSize {
+	return cacheSize{entries: 1000, bytes: 1 << 20, longest: 16 << 10}
 }
 
-func (l Limits) withDefaults() Limits {
-	if l.BodyBytes == 0 {
-		l.BodyBytes = defaultBodyBytes
-	}
-	if l.DocumentTokens == 0 {
-		l.DocumentTokens = defaultDocumentTokens
-	}
-	if l.OperationTimeout == 0 {
-		l.OperationTimeout = defaultOperationTimeout
-	}
-	return l
+func persistedCacheSize() cacheSize {
+	return cacheSize{entries: 1000, bytes: 4 << 20, longest: 64 << 10}
 }
 
 // graphHandler is the graph over HTTP, and what of it has to be stopped.
@@ -56,12 +30,13 @@ type graphHandler struct {
 	sockets *graphqlws.Transport
 }
 
-// newGraphHandler serves the graph to callers who are signed in: introspection is
-// on, and validation makes suggestions.
+// newGraphHandler serves the graph to callers who are signed in. What holds for an
+// operation is in gqlgen's extensions and hooks, and not in a transport.
 func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p presenter) (*graphHandler, error) {
 	schema := graph.NewExecutableSchema(graph.Config{Resolvers: root})
-	limits := cfg.Limits.withDefaults()
-	running, err := newOperations(schema.Schema(), p, limits.OperationTimeout)
+	limits, introspection := cfg.Limits.withDefaults(), !cfg.HideSchema
+	refusing := refuser{schema.Schema(), introspection}
+	running, err := newOperations(refusing, p, limits.OperationTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +48,15 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 			}
 			return running.run(ctx, exec, params, false, emit)
 		},
+		Check:   running.checking(limits),
 		Refuse:  running.tooMany,
 		Origins: cfg.Origins,
 		Limits:  cfg.Sockets,
 		Logger:  cfg.Logger,
 	})
-	answers := httpTransport{schema: schema.Schema(), bodyBytes: limits.BodyBytes, timeout: limits.OperationTimeout}
+	answers := httpTransport{refuser: refusing, limits: limits}
+	documents := newTextCache(documentCacheSize(), func(text string, _ *ast.QueryDocument) int { return len(text) })
+	texts := newTextCache(persistedCacheSize(), func(_, text string) int { return len(text) })
 	h := handler.New(schema)
 	h.AddTransport(sockets)
 	h.AddTransport(streamTransport{
@@ -86,24 +64,19 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 		patience: sockets.Limits().WriteTimeout, again: sockets.Limits().CheckInterval,
 	})
 	h.AddTransport(answers)
-	h.SetQueryCache(documentCache{lru.New[*ast.QueryDocument](cachedDocuments)})
+	h.SetQueryCache(documents)
 	h.SetParserTokenLimit(limits.DocumentTokens)
 	h.SetValidationRulesFn(validationRules)
+	h.SetDisableSuggestion(true) // see refuser
 	h.SetErrorPresenter(p.present)
 	h.SetRecoverFunc(p.recovered)
-	h.Use(extension.Introspection{})
+	if introspection {
+		h.Use(extension.Introspection{})
+	}
+	h.Use(persistedQueries{texts}) // first of all, it finds the document
+	h.Use(documentLimits{schema.Schema(), limits, introspection, documents})
 	h.Use(strictVariables{schema.Schema()})
+	h.Use(complexityLimit{limits.Complexity})
 	h.Use(audit{schema.Schema(), limits.DocumentTokens, p.logger})
 	return &graphHandler{h, sockets}, nil
-}
-
-// documentCache keeps short documents only, which bounds its memory.
-type documentCache struct {
-	graphql.Cache[*ast.QueryDocument]
-}
-
-func (c documentCache) Add(ctx context.Context, text string, document *ast.QueryDocument) {
-	if len(text) <= cachedDocumentBytes {
-		c.Cache.Add(ctx, text, document)
-	}
 }

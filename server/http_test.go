@@ -95,29 +95,41 @@ type bench struct {
 
 func newBench(t *testing.T, limits Limits, viewer func(context.Context) (*graph.Viewer, error)) bench {
 	t.Helper()
-	if viewer == nil {
-		viewer = func(context.Context) (*graph.Viewer, error) { return &graph.Viewer{Name: "tester"}, nil }
-	}
+	return newBenchWith(t, Config{Limits: limits}, viewer)
+}
+
+func newBenchWith(t *testing.T, cfg Config, viewer func(context.Context) (*graph.Viewer, error)) bench {
+	t.Helper()
 	log := &lockedBuffer{}
-	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	p := presenter{logger}
-	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
-	ready := http.HandlerFunc(alive)
-	answers, err := newGraphHandler(root, &sessions{}, Config{Limits: limits, Logger: logger}, p)
-	require.NoError(t, err)
-	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, answers), ready: ready, metrics: ready, jobs: ready})
-	require.NoError(t, err)
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(newBenchHandler(t, cfg, viewer, log))
 	t.Cleanup(server.Close)
 	return bench{url: server.URL, log: log}
 }
 
+func newBenchHandler(tb testing.TB, cfg Config, viewer func(context.Context) (*graph.Viewer, error), log io.Writer) http.Handler {
+	tb.Helper()
+	if viewer == nil {
+		viewer = func(context.Context) (*graph.Viewer, error) { return &graph.Viewer{Name: "tester"}, nil }
+	}
+	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	p := presenter{logger}
+	root := stubRoot{query: stubQuery{viewer: viewer}, mutation: stubMutation{}}
+	ready := http.HandlerFunc(alive)
+	cfg.Logger = logger
+	answers, err := newGraphHandler(root, &sessions{}, cfg, p)
+	require.NoError(tb, err)
+	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, answers), ready: ready, metrics: ready, jobs: ready})
+	require.NoError(tb, err)
+	return handler
+}
+
 type answer struct {
-	status int
-	header http.Header
-	body   string
-	Data   map[string]any
-	Errors []struct {
+	status     int
+	header     http.Header
+	body       string
+	Data       map[string]any
+	Extensions map[string]any
+	Errors     []struct {
 		Message    string
 		Path       []any
 		Locations  []map[string]int
@@ -236,7 +248,7 @@ func TestRequestThatCannotBeRead(t *testing.T) {
 		"other charset":          {"POST", "/graphql", "{}", map[string]string{"Content-Type": "application/json; charset=utf-16"}, 415, "INVALID_ARGUMENT", "CONTENT_TYPE_UNSUPPORTED", ""},
 		"accepts html only":      {"POST", "/graphql", "{}", map[string]string{"Accept": "text/html"}, 406, "INVALID_ARGUMENT", "NOT_ACCEPTABLE", ""},
 		"not JSON":               {"POST", "/graphql", "{secret", nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", ""},
-		"list":                   {"POST", "/graphql", "[]", nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", ""},
+		"list":                   {"POST", "/graphql", ` [{"query":"{a}"}]`, nil, 400, "INVALID_ARGUMENT", "BATCHING_UNSUPPORTED", ""},
 		"two values":             {"POST", "/graphql", `{"query":"{viewer{name}}"}{}`, nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", ""},
 		"no query":               {"POST", "/graphql", "{}", nil, 400, "INVALID_ARGUMENT", "QUERY_MISSING", "query"},
 		"query is a number":      {"POST", "/graphql", `{"query":1}`, nil, 400, "INVALID_ARGUMENT", "REQUEST_MALFORMED", "query"},

@@ -8,7 +8,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
@@ -18,17 +17,24 @@ import (
 // of one place.
 type documentInputs struct{ fields []*ast.Field }
 
-// readInputs reads the document of op once more: gqlgen hands out none that failed.
-// It has been parsed before, so it is within the limit of tokens.
-func readInputs(schema *ast.Schema, op *graphql.OperationContext) *documentInputs {
+// readAgain returns the document of op: gqlgen hands out none that failed. Nil when it
+// cannot be parsed.
+func readAgain(schema *ast.Schema, op *graphql.OperationContext) *ast.QueryDocument {
+	if op.Doc != nil {
+		return op.Doc
+	}
+	doc, ok := op.Stats.GetExtension(measuredKey).(*ast.QueryDocument)
+	if !ok {
+		return nil
+	}
+	validator.Walk(schema, doc, &validator.Events{}) // fills in the definitions
+	return doc
+}
+
+func readInputs(doc *ast.QueryDocument) *documentInputs {
 	inputs := &documentInputs{}
-	doc := op.Doc
 	if doc == nil {
-		var err error
-		if doc, err = parser.ParseQuery(&ast.Source{Input: op.RawQuery}); err != nil {
-			return inputs
-		}
-		validator.Walk(schema, doc, &validator.Events{}) // fills in the definitions
+		return inputs
 	}
 	for _, operation := range doc.Operations {
 		inputs.collect(operation.SelectionSet)

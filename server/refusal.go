@@ -1,12 +1,14 @@
 package server
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"fleetgraph/fleet"
 )
@@ -19,26 +21,53 @@ const unnamedOperation = "operation  not found"
 // nothing but faults has thousands.
 const maxRefusals = 20
 
-// tokenLimitMessage is how gqlparser begins its refusal of a document with too many
-// tokens; it gives no other sign.
-const tokenLimitMessage = "exceeded token limit"
+// maxSuggesting is the longest message of an error that is worth suggestions: a name
+// is compared with hundreds of others.
+const maxSuggesting = 200
 
-// refusals turns what gqlparser says of a document or its variables into the errors
-// that callers know, naming the input that is missing or of the wrong type. Errors
-// of another origin are left alone.
-func refusals(schema *ast.Schema, op *graphql.OperationContext, found gqlerror.List) gqlerror.List {
+// maxMessage bounds what a message repeats of the document.
+const maxMessage = 1000
+
+// refuser turns what gqlparser says of a document or its variables into the errors that
+// callers know, naming the input that is missing or of the wrong type.
+type refuser struct {
+	schema   *ast.Schema
+	suggests bool // names that may have been meant
+}
+
+// refusals leaves errors of another origin alone.
+func (r refuser) refusals(op *graphql.OperationContext, found gqlerror.List) gqlerror.List {
+	var inputs *documentInputs
+	if slices.ContainsFunc(found, func(err *gqlerror.Error) bool { return err.Extensions["code"] == errcode.ValidationFailed }) {
+		doc := readAgain(r.schema, op)
+		found = r.suggesting(op, doc, found)
+		inputs = readInputs(doc)
+	}
 	if len(found) > maxRefusals {
 		found = found[:maxRefusals]
 	}
-	var inputs *documentInputs
 	out := make(gqlerror.List, len(found))
 	for i, err := range found {
-		if err.Extensions["code"] == errcode.ValidationFailed && inputs == nil {
-			inputs = readInputs(schema, op)
-		}
 		out[i] = refuse(inputs, err)
 	}
 	return out
+}
+
+// suggesting returns the errors of validation again, with suggestions, when they are
+// few and short.
+func (r refuser) suggesting(op *graphql.OperationContext, doc *ast.QueryDocument, found gqlerror.List) gqlerror.List {
+	long := func(err *gqlerror.Error) bool { return len(err.Message) > maxSuggesting }
+	if !r.suggests || op.Doc != nil || doc == nil || len(found) > maxRefusals || slices.ContainsFunc(found, long) {
+		return found
+	}
+	again := validator.ValidateWithRules(r.schema, doc, suggestingRules())
+	for _, err := range again {
+		errcode.Set(err, errcode.ValidationFailed)
+	}
+	if len(again) == 0 { // the error was of something else, such as a document without operations
+		return found
+	}
+	return again
 }
 
 func isProtocolError(err *gqlerror.Error) bool {
@@ -51,13 +80,14 @@ func refuse(inputs *documentInputs, err *gqlerror.Error) *gqlerror.Error {
 		return err
 	}
 	message := lowerFirst(strings.TrimSuffix(err.Message, "."))
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
 	if err.Message == unnamedOperation {
 		message = "the document has several operations: say which one in operationName"
 	}
 	refusal := fleet.Invalid("", errcode.ValidationFailed, "%s", message)
 	switch {
-	case strings.HasPrefix(err.Message, tokenLimitMessage):
-		refusal = &fleet.Error{Code: fleet.ResourceExhausted, Reason: "DOCUMENT_TOO_LARGE", Message: message}
 	case err.Extensions["code"] == errcode.ParseFailed:
 		refusal.Reason = errcode.ParseFailed
 	case len(err.Path) > 0: // of a variable: its path is within the variables, not within a response

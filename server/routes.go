@@ -25,7 +25,11 @@ func routes(logger *slog.Logger, f face) (http.Handler, error) {
 	if err := graphiql.Register(mux); err != nil {
 		return nil, err
 	}
-	return logged(logger, secured(mux)), nil
+	zipped, err := compressed(mux)
+	if err != nil {
+		return nil, err
+	}
+	return logged(logger, secured(zipped)), nil
 }
 
 // secured sets the headers that keep a browser from doing more with an answer than

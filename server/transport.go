@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -26,9 +26,8 @@ import (
 //
 // It takes every request, so it comes last.
 type httpTransport struct {
-	schema    *ast.Schema
-	bodyBytes int64         // largest request body
-	timeout   time.Duration // of one operation
+	refuser refuser
+	limits  Limits
 }
 
 var _ graphql.Transport = httpTransport{}
@@ -52,7 +51,7 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 	}
 	params.ReadTime.End = graphql.Now()
 
-	ctx, cancel := context.WithTimeout(r.Context(), t.timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), t.limits.OperationTimeout)
 	defer cancel()
 	op, refused := exec.CreateOperationContext(ctx, params)
 	noteOperation(ctx, op)
@@ -69,8 +68,11 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 		if mediaType == typeGraphQL {
 			w.WriteHeader(http.StatusBadRequest)
 		}
-		writeResponse(w, exec.DispatchError(graphql.WithOperationContext(ctx, op), refusals(t.schema, op, refused)))
+		writeResponse(w, exec.DispatchError(graphql.WithOperationContext(ctx, op), t.refuser.refusals(op, refused)))
 		return
+	}
+	if op.Operation.Operation != ast.Query {
+		uncompressed(w) // one of them answers with a secret, beside what the caller sent
 	}
 	respond, ctx := exec.DispatchOperation(ctx, op)
 	response := respond(ctx)
@@ -101,16 +103,23 @@ func (t httpTransport) readBody(w http.ResponseWriter, r *http.Request, params *
 		return http.StatusUnsupportedMediaType,
 			fleet.Invalid("", "CONTENT_TYPE_UNSUPPORTED", "a request is %s in UTF-8", typeJSON)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, t.bodyBytes))
+	body, err := t.readAll(w, r)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
+		w.Header().Set("Connection", "close") // what follows is not read
 		return http.StatusRequestEntityTooLarge, &fleet.Error{
 			Code: fleet.ResourceExhausted, Reason: "REQUEST_TOO_LARGE", Message: "the request is too large",
-			Details: map[string]any{"limitBytes": t.bodyBytes},
+			Details: map[string]any{"limitBytes": t.limits.BodyBytes},
 		}
 	case err != nil:
 		return http.StatusBadRequest, fleet.Invalid("", "REQUEST_INCOMPLETE", "the request ended before its end")
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		return http.StatusBadRequest, fleet.Invalid("", "BATCHING_UNSUPPORTED", "a request is one operation, not a list of them")
+	}
+	if refused := t.limits.checkRequest(body); refused != nil {
+		return http.StatusBadRequest, refused
 	}
 	var request struct {
 		Query         *string        `json:"query"`
@@ -118,17 +127,30 @@ func (t httpTransport) readBody(w http.ResponseWriter, r *http.Request, params *
 		Variables     map[string]any `json:"variables"`
 		Extensions    map[string]any `json:"extensions"`
 	}
-	if refusal := decode(string(body), &request); refusal != nil {
+	if refusal := decode(body, &request); refusal != nil {
 		return http.StatusBadRequest, refusal
 	}
-	if request.Query == nil || *request.Query == "" {
-		return http.StatusBadRequest, queryMissing()
+	params.Variables, params.Extensions = request.Variables, request.Extensions
+	if request.Query != nil {
+		params.Query = *request.Query
 	}
-	params.Query, params.Variables, params.Extensions = *request.Query, request.Variables, request.Extensions
 	if request.OperationName != nil {
 		params.OperationName = *request.OperationName
 	}
-	return 0, nil
+	return requireQuery(params)
+}
+
+// readAll reads the body, nothing of one that says it is too large.
+func (t httpTransport) readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > t.limits.BodyBytes {
+		return nil, &http.MaxBytesError{Limit: t.limits.BodyBytes}
+	}
+	var body bytes.Buffer
+	if r.ContentLength > 0 { // what a caller who is signed in says; else the buffer is copied as it grows
+		body.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, t.limits.BodyBytes))
+	return body.Bytes(), err
 }
 
 func readURL(rawQuery string, params *graphql.RawParams) (int, *fleet.Error) {
@@ -137,24 +159,29 @@ func readURL(rawQuery string, params *graphql.RawParams) (int, *fleet.Error) {
 		return http.StatusBadRequest, fleet.Invalid("", "REQUEST_MALFORMED", "the query string is malformed")
 	}
 	params.Query, params.OperationName = query.Get("query"), query.Get("operationName")
-	if params.Query == "" {
-		return http.StatusBadRequest, queryMissing()
-	}
 	for name, target := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
 		text := query.Get(name)
 		if text == "" {
 			continue
 		}
-		if refusal := decode(text, target); refusal != nil {
+		if refusal := decode([]byte(text), target); refusal != nil {
 			return http.StatusBadRequest, fleet.Invalid(name, "REQUEST_MALFORMED", "%s is not a JSON object", name)
 		}
+	}
+	return requireQuery(params)
+}
+
+// requireQuery refuses a request that has neither a document nor the hash of one.
+func requireQuery(params *graphql.RawParams) (int, *fleet.Error) {
+	if params.Query == "" && params.Extensions[persistedKey] == nil {
+		return http.StatusBadRequest, queryMissing()
 	}
 	return 0, nil
 }
 
 // decode reads one JSON value and nothing after it. Numbers keep their digits.
-func decode(text string, target any) *fleet.Error {
-	decoder := json.NewDecoder(strings.NewReader(text))
+func decode(text []byte, target any) *fleet.Error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	err := decoder.Decode(target)
 	var wrongType *json.UnmarshalTypeError

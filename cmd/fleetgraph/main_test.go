@@ -354,3 +354,28 @@ func TestVersionNamesTheProgram(t *testing.T) {
 	t.Parallel()
 	require.Regexp(t, `^fleetgraph \S+.* go1\.`, run(t, nil, "version").stdout)
 }
+
+func TestALimitIsAFlagOrAVariableAndNeverNone(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--limit-depth", "0"}, {"--limit-complexity", "-1"}, {"--limit-operation-time", "0s"}, {"--limit-aliases", "many"}} {
+		output, err := exec.CommandContext(t.Context(), binary, append([]string{"serve"}, args...)...).CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		require.Equal(t, exitUsage, exit.ExitCode(), "%s", output)
+		require.Contains(t, string(output), args[0])
+	}
+	p := serve(t, []string{"FLEETGRAPH_LIMIT_DEPTH=2", "FLEETGRAPH_HIDE_SCHEMA=true"}, "--data-dir", dataDir(t))
+	token := regexp.MustCompile(`#token=(\S+)`).FindStringSubmatch(p.stdout.String())[1]
+	for query, reason := range map[string]string{"{viewer{sites{id}}}": "DOCUMENT_TOO_DEEP", "{__type(name:%22Site%22){name}}": "INTROSPECTION_DISABLED", "{__typename}": ""} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"graphql?query="+query, nil)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		content, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Contains(t, string(content), reason)
+		require.Equal(t, reason != "", strings.Contains(string(content), "errors"), "%s", content)
+	}
+}

@@ -33,6 +33,9 @@ func newServe() *cobra.Command {
 			if _, _, err := net.SplitHostPort(cfg.Listen); err != nil {
 				return &usageError{fmt.Errorf("--listen: %w", err)}
 			}
+			if err := checkLimits(cmd.Flags()); err != nil {
+				return err
+			}
 			logger, err := telemetry.NewLogger(cmd.ErrOrStderr(), logFormat, logLevel)
 			if err != nil {
 				return &usageError{err}
@@ -69,6 +72,8 @@ func newServe() *cobra.Command {
 	flags.IntVar(&cfg.SkuLimits.PatternsPerSku, "sku-patterns", limits.PatternsPerSku, "PCI patterns of one SKU")
 	flags.IntVar(&cfg.SkuLimits.PatternSteps, "sku-pattern-steps", limits.PatternSteps, "cost of one PCI pattern: 1 a plain character, 16 an instruction of a regular expression")
 	flags.IntVar(&cfg.SkuLimits.StepsPerSku, "sku-steps", limits.StepsPerSku, "cost of all PCI patterns of one SKU")
+	addLimits(flags, &cfg.Limits)
+	flags.BoolVar(&cfg.HideSchema, "hide-schema", false, "answer no introspection, and suggest no names in errors")
 	flags.StringVar(&logFormat, "log-format", telemetry.FormatText, "text or json")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd

@@ -13,6 +13,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/gorilla/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // closeGrace is how long the peer may take to answer a close.
@@ -189,14 +190,18 @@ func (c *connection) subscribe(ctx context.Context, m message) {
 		c.close(ctx, codeBadRequest, "Subscribe without id")
 		return
 	}
-	params, err := operation(m.Payload)
-	if err != nil {
-		c.close(ctx, codeBadRequest, "Invalid payload of subscribe")
-		return
-	}
 	id, err := json.Marshal(*m.ID)
 	if err != nil {
 		c.close(ctx, codeBadRequest, "Invalid id")
+		return
+	}
+	if refused := c.transport.config.Check(ctx, m.Payload); refused != nil {
+		c.refuse(ctx, id, refused)
+		return
+	}
+	params, err := operation(m.Payload)
+	if err != nil {
+		c.close(ctx, codeBadRequest, "Invalid payload of subscribe")
 		return
 	}
 	run, cancel := context.WithCancel(c.session.As(ctx))
@@ -207,11 +212,20 @@ func (c *connection) subscribe(ctx context.Context, m message) {
 		c.close(ctx, codeSubscriberExists, "Subscriber for "+*m.ID+" already exists")
 	case err != nil:
 		op.cancel()
-		refused, _ := json.Marshal(c.transport.config.Refuse(run, c.limits.Operations))
-		c.send(ctx, frame(typeError, id, refused))
+		c.refuse(ctx, id, c.transport.config.Refuse(ctx, c.limits.Operations))
 	default:
 		c.running.Go(func() { c.operate(run, *m.ID, op, params) })
 	}
+}
+
+// refuse ends an operation that has not begun.
+func (c *connection) refuse(ctx context.Context, id []byte, refused gqlerror.List) {
+	payload, err := json.Marshal(refused)
+	if err != nil {
+		c.close(ctx, codeInternal, "Internal error")
+		return
+	}
+	c.send(ctx, frame(typeError, id, payload))
 }
 
 var (

@@ -53,6 +53,7 @@ func setup(t *testing.T, limits graphqlws.Limits) *bundle {
 	b := &bundle{alive: map[string]bool{}, changed: make(chan struct{})}
 	b.transport = graphqlws.New(graphqlws.Config{
 		Open: b.open, Run: b.run,
+		Check:  func(context.Context, []byte) gqlerror.List { return nil },
 		Refuse: func(context.Context, int) gqlerror.List { return gqlerror.List{gqlerror.Errorf("too many")} },
 		Limits: limits, Logger: slog.New(slog.DiscardHandler), Origins: []string{"https://console.example"},
 	})

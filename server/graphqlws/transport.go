@@ -71,6 +71,8 @@ type Config struct {
 	// operation was refused with or broken off for; err, without a message to the client,
 	// that it has no end here.
 	Run func(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams, emit func([]byte) error) (refused gqlerror.List, err error)
+	// Check refuses the payload of a subscribe before it is read.
+	Check func(ctx context.Context, payload []byte) gqlerror.List
 	// Refuse is the error of an operation beyond the limit of a connection.
 	Refuse func(ctx context.Context, limit int) gqlerror.List
 	// Origins are the origins of pages, beside the server's own, from which browsers may
