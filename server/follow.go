@@ -70,9 +70,7 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 			refused, err = o.errors(ctx, o.present.recovered(ctx, value)), nil
 		}
 	}()
-	start, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	op, faults := exec.CreateOperationContext(start, params)
+	op, faults := exec.CreateOperationContext(ctx, params)
 	noteOperation(ctx, op)
 	if faults != nil {
 		return exec.DispatchError(graphql.WithOperationContext(ctx, op), o.refuser.refusals(op, faults)).Errors, nil
@@ -81,7 +79,9 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 		return o.errors(ctx, fleet.Invalid("", "METHOD_NOT_ALLOWED", "a GET request runs no mutation")), nil
 	}
 	if op.Operation.Operation != ast.Subscription {
-		answer, errs := o.answer(start, exec, op)
+		limited, cancel := context.WithTimeout(ctx, o.timeout)
+		defer cancel()
+		answer, errs := o.answer(limited, exec, op)
 		if errs != nil {
 			return errs, nil
 		}
@@ -92,18 +92,35 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 	if fields := graphql.CollectFields(op, op.Operation.SelectionSet, []string{"Subscription"}); len(fields) != 1 || strings.HasPrefix(fields[0].Name, "__") {
 		return o.errors(ctx, fleet.Invalid("", errcode.ValidationFailed, "a subscription selects one field, and that is a stream")), nil
 	}
-	opening, opened := live.Opening(start)
-	respond, opening := exec.DispatchOperation(opening, op)
-	response := respond(opening)
-	if opened.Source == nil {
-		if response == nil || len(response.Errors) == 0 {
-			return o.errors(ctx, timedOut()), nil
-		}
-		return response.Errors, nil
+	opened, errs := o.open(ctx, exec, op)
+	if errs != nil {
+		return errs, nil
 	}
 	defer opened.Source.Close()
-	cancel() // the stream has no end of its own
 	return o.stream(ctx, exec, op, opened.Source, emit)
+}
+
+// open has a subscription's resolver open its source.
+func (o *operations) open(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) (*live.Opened, gqlerror.List) {
+	ctx, cancel := o.short(ctx)
+	defer cancel()
+	opening, opened := live.Opening(ctx)
+	respond, opening := exec.DispatchOperation(opening, op)
+	response := respond(opening)
+	switch {
+	case opened.Source != nil:
+		return opened, nil
+	case response == nil || len(response.Errors) == 0:
+		return nil, o.errors(ctx, timedOut())
+	}
+	return nil, response.Errors
+}
+
+// short is the context of a step that is not given up with its client: a statement
+// that is broken off costs its connection to the database, and clients that come and
+// go would have the pool open new ones without end.
+func (o *operations) short(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), o.timeout)
 }
 
 // answer runs a query or a mutation, or renders the event of ctx.
@@ -152,14 +169,14 @@ type rendering struct {
 
 // render is the answer of an event, by whoever renders it first.
 func (o *operations) render(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, key renderKey, event live.Event) ([]byte, gqlerror.List) {
-	fresh := func(ctx context.Context) (r rendering) {
-		ctx, cancel := context.WithTimeout(live.Rendering(ctx, event), o.timeout)
+	fresh := func() (r rendering) {
+		ctx, cancel := o.short(live.Rendering(ctx, event))
 		defer cancel()
 		r.answer, r.refused = o.answer(ctx, exec, op)
 		return r
 	}
 	if key.event == "" {
-		r := fresh(ctx)
+		r := fresh()
 		return r.answer, r.refused
 	}
 	if answer, ok := o.rendered.Get(key); ok {
@@ -169,8 +186,7 @@ func (o *operations) render(ctx context.Context, exec graphql.GraphExecutor, op 
 		if answer, ok := o.rendered.Get(key); ok {
 			return rendering{answer: answer}, nil
 		}
-		// Not the first follower's end, for which the others do not care.
-		r := fresh(context.WithoutCancel(ctx))
+		r := fresh()
 		if r.refused == nil && len(r.answer) <= renderedBytes {
 			o.rendered.Add(key, r.answer)
 		}

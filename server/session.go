@@ -26,7 +26,8 @@ type sessions struct {
 // open lets in who is connected: the caller of ctx, or whom the payload of
 // connection_init names by its key "authorization", in any case.
 func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws.Session, error) {
-	look, cancel := context.WithTimeout(ctx, openTimeout)
+	// Not broken off with the client: that would cost the connection to the database.
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTimeout)
 	defer cancel()
 	caller, ok := access.From(ctx)
 	if header, given := authorization(payload); given || !ok {

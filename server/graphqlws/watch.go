@@ -75,7 +75,7 @@ func (w *watch) look(ctx context.Context) {
 	w.checking = make(chan error, 1)
 	answer, check := w.checking, w.connection.session.Check
 	w.checks.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, w.connection.limits.WriteTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.connection.limits.WriteTimeout)
 		defer cancel()
 		err := check(ctx)
 		if ctx.Err() != nil || errors.Is(err, context.Canceled) {

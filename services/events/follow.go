@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 
@@ -14,8 +15,12 @@ import (
 	"fleetgraph/internal/notify"
 )
 
-// followPage is how many stored changes a follower reads at once.
-const followPage = 200
+const (
+	// followPage is how many stored changes a follower reads at once.
+	followPage = 200
+	// readTimeout bounds one such reading.
+	readTimeout = 10 * time.Second
+)
 
 // Stream is what can be followed: the changes of one object, by their sequence, or
 // those at one site, by their position.
@@ -140,7 +145,7 @@ var ErrClosed = notify.ErrClosed
 
 // Next waits for the next change, or for ErrClosed.
 func (s *Subscription) Next(ctx context.Context) (*ent.Transition, error) {
-	for {
+	for ctx.Err() == nil {
 		for len(s.pending) > 0 {
 			t := s.pending[0]
 			s.pending = s.pending[1:]
@@ -157,6 +162,7 @@ func (s *Subscription) Next(ctx context.Context) (*ent.Transition, error) {
 			return nil, err
 		}
 	}
+	return nil, ctx.Err()
 }
 
 // refill reads what is stored until there is no more, and then waits for the hub.
@@ -168,6 +174,9 @@ func (s *Subscription) refill(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	// Not broken off with its follower: that would cost the connection to the database.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
 	s.follower.Rejoin()
 	s.pending, err = s.feed.client.Transition.Query().
 		Where(s.stream.of, predicate.Transition(sql.FieldGT(s.stream.column, s.last))).
