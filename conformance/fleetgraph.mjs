@@ -2,7 +2,7 @@
 // own and the demo site, in a directory that is removed afterwards.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,6 +14,7 @@ const PATIENCE = 60_000; // ms for the start, and for the end
 /** start resolves once the server serves, on a free loopback port. */
 export async function start() {
   const directory = await mkdtemp(join(tmpdir(), "fleetgraph-conformance-"));
+  await chmod(directory, 0o711); // Postgres runs as a user of its own where root starts it
   const tokenFile = join(directory, "token");
   const server = spawn(
     binary,

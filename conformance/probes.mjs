@@ -41,7 +41,7 @@ async function raised(socket, id, count) {
     const message = await socket.receive();
     if (message.id !== id || message.type !== "next") throw new Error(`not an event of ${id}: ${JSON.stringify(message)}`);
     const { transition } = message.payload.data.machine;
-    if (transition.cause === "ALERT_RAISED") texts.push(transition.message);
+    if (transition.cause === "HEALTH_ALERT_RAISED") texts.push(transition.message);
   }
   return texts;
 }
@@ -464,7 +464,7 @@ const results = [
       const heard = {};
       while (!(heard.a && heard.b)) {
         const { id, payload } = await socket.receive();
-        heard[id] ||= payload.data.machine.transition?.cause === "ALERT_RAISED";
+        heard[id] ||= payload.data.machine.transition?.cause === "HEALTH_ALERT_RAISED";
       }
       return heard;
     },

@@ -115,13 +115,13 @@ const resolvers = {
     raiseHealthAlert({ input: { machineId, alertId, message } }) {
       const alert = { id: `${machineId}/${alertId}`, alertId, machine: present(machines, machineId, "machine") };
       alerts.set(alert.id, alert);
-      record(alert.machine, "ALERT_RAISED", message);
+      record(alert.machine, "HEALTH_ALERT_RAISED", message);
       return { healthAlert: alert };
     },
     clearHealthAlert({ input: { healthAlertId } }) {
       const { machine } = present(alerts, healthAlertId, "alert");
       alerts.delete(healthAlertId);
-      record(machine, "ALERT_CLEARED");
+      record(machine, "HEALTH_ALERT_CLEARED");
       return { machine };
     },
     deleteMachine({ input: { machineId } }) {
@@ -161,7 +161,8 @@ export async function start() {
   const events = overEvents({ schema });
   const server = createServer(async (request, response) => {
     if (request.headers.authorization !== TOKEN) return response.writeHead(401).end();
-    const stream = request.headers.accept?.includes("text/event-stream");
+    const stream = request.headers.accept?.startsWith("text/event-stream");
+    if (stream) request.headers.accept = "text/event-stream"; // the package knows a list of types by no other name
     await (stream ? events : http)(request, response);
   });
   const sockets = new WebSocketServer({ server, path: "/graphql", maxPayload: MAX_MESSAGE });
