@@ -12,10 +12,10 @@ export class Socket {
   #wake = () => {};
 
   /** open resolves once the handshake is done. Its headers carry the token unless others are given. */
-  static open({ protocols = ["graphql-transport-ws"], headers = { authorization }, ...options } = {}) {
+  static open({ url = socketURL, protocols = ["graphql-transport-ws"], headers = { authorization }, ...options } = {}) {
     return new Promise((resolve, reject) => {
       const opened = new Socket();
-      const socket = new WebSocket(socketURL, protocols, { headers, handshakeTimeout: PATIENCE, ...options });
+      const socket = new WebSocket(url, protocols, { headers, handshakeTimeout: PATIENCE, ...options });
       opened.#socket = socket;
       socket.on("message", (data, binary) => opened.#take(binary ? { binary: data } : JSON.parse(data)));
       socket.on("close", (code, reason) => {
@@ -33,6 +33,11 @@ export class Socket {
 
   get protocol() {
     return this.#socket.protocol;
+  }
+
+  /** unheard are the messages that nobody has received. */
+  get unheard() {
+    return this.#arrived;
   }
 
   /** send sends an object as JSON, and text or bytes as they are. */
