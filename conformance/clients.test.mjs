@@ -36,6 +36,8 @@ function iterator(subscribe) {
       return { done: true, value: undefined };
     },
     async return() {
+      // urql lets the rejection of an aborted fetch escape while it hands out a result.
+      await new Promise(setImmediate);
       subscription.unsubscribe();
       return { done: true, value: undefined };
     },

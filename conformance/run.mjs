@@ -10,8 +10,8 @@ import { parseArgs } from "node:util";
 const { values, positionals } = parseArgs({ options: { reference: { type: "boolean" } }, allowPositionals: true });
 const target = values.reference ? "reference" : "fleetgraph";
 const suites = {
-  reference: ["http", "probes", "clients"],
-  fleetgraph: ["http", "probes", "clients", "relay", "schema", "stop"],
+  reference: ["http", "probes", "events", "clients"],
+  fleetgraph: ["http", "probes", "events", "clients", "relay", "schema", "stop"],
 };
 const files = positionals.length > 0 ? positionals : suites[target].map((name) => `${name}.test.mjs`);
 
