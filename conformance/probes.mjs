@@ -302,6 +302,7 @@ const subscribe = [
   closesOn("Subscribe", "without a payload it is invalid", { type: "subscribe", id: "1" }),
   closesOn("Subscribe", "a payload that is a string is invalid", subscribeMessage(WHO)),
   closesOn("Subscribe", "a payload without a query is invalid", subscribeMessage({ variables: {} })),
+  closesOn("Subscribe", "a payload with a key in other letters has no query", subscribeMessage({ Query: WHO })),
   closesOn("Subscribe", "a query that is no string is invalid", subscribeMessage({ query: { kind: "Document" } })),
   closesOn("Subscribe", "variables that are an array are invalid", subscribeMessage({ query: WHO, variables: [] })),
   closesOn("Subscribe", "an operation name that is a number is invalid", subscribeMessage({ query: WHO, operationName: 1 })),
