@@ -17,6 +17,12 @@ const files = positionals.length > 0 ? positionals : suites[target].map((name) =
 
 const { start } = await import(`./${target}.mjs`);
 const server = await start();
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, async () => {
+    await server.stop();
+    process.exit(1);
+  });
+}
 try {
   const tests = spawn(process.execPath, ["--test", "--test-reporter=./table.mjs", ...files], {
     cwd: new URL(".", import.meta.url),
