@@ -16,13 +16,14 @@ const suites = {
 const files = positionals.length > 0 ? positionals : suites[target].map((name) => `${name}.test.mjs`);
 
 const { start } = await import(`./${target}.mjs`);
-const server = await start();
+const starting = start();
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.once(signal, async () => {
-    await server.stop();
+    await (await starting).stop();
     process.exit(1);
   });
 }
+const server = await starting;
 try {
   const tests = spawn(process.execPath, ["--test", "--test-reporter=./table.mjs", ...files], {
     cwd: new URL(".", import.meta.url),
