@@ -7,9 +7,11 @@ LISTEN ?= 127.0.0.1:8080
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 FUZZTIME ?= 60s
+# What npm leaves behind when the dependencies are installed.
+CONFORMANCE := conformance/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test generate check-generate check-schema lint drift bench fuzz migration graphiql tools clean
+.PHONY: help run build test generate check-generate check-schema conformance lint drift bench fuzz migration graphiql tools clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -39,11 +41,16 @@ check-generate: generate ## fail when generated code is not what generate writes
 	@test -z "$$(git status --porcelain -- ent graph schema schema.graphql cmd/fleetctl/client resolvers)" || \
 		{ git status --porcelain; echo "generated code is stale: run make generate and commit"; exit 1; }
 
-check-schema: ## fail when the schema breaks clients of the last release
-	@last=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null); \
-	if [ -z "$$last" ]; then echo "no release yet: nothing to compare the schema with"; exit 0; fi; \
-	file=$$(mktemp) && trap 'rm -f '$$file EXIT && git show "$$last:schema.graphql" > "$$file" && \
-	$(GO) run ./cmd/fleetgraph schema --against "$$file" && echo "the schema breaks no client of $$last"
+check-schema: $(CONFORMANCE) ## fail when the schema breaks clients of the last release and the change log does not say so
+	@node conformance/schema.mjs
+
+conformance: build $(CONFORMANCE) ## hold the transports against the packages that clients use, these proven first
+	@scripts/need postgres
+	@cd conformance && npm run --silent prove && npm test --silent
+
+$(CONFORMANCE): conformance/package-lock.json
+	@scripts/need npm
+	cd conformance && npm ci
 
 lint: $(GOLANGCI) ## lint and check formatting and the import arrows
 	$(GOLANGCI) run ./...

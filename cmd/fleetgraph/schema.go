@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,45 +12,21 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 
 	"fleetgraph/graph"
-	"fleetgraph/internal/sdldiff"
 )
 
 func newSchema() *cobra.Command {
-	var against string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the GraphQL schema, or compare it with an older one",
+		Short: "Print the GraphQL schema",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			schema := publicSchema(graph.NewExecutableSchema(graph.Config{}).Schema())
-			if against != "" {
-				return compatible(schema, against)
-			}
 			var text bytes.Buffer
 			formatter.NewFormatter(&text, formatter.WithIndent("  ")).FormatSchema(schema)
 			_, err := cmd.OutOrStdout().Write(tidy(text.Bytes()))
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&against, "against", "", "file of an older schema: print nothing, and fail where a client of it would break")
-	return cmd
-}
-
-// compatible returns an error that lists what would break the clients of the older
-// schema in a file.
-func compatible(schema *ast.Schema, file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	older, err := sdldiff.Parse(file, string(text))
-	if err != nil {
-		return err
-	}
-	if breaking := sdldiff.Breaking(older, schema); len(breaking) > 0 {
-		return fmt.Errorf("the schema breaks clients of %s:\n  %s", file, strings.Join(breaking, "\n  "))
-	}
-	return nil
 }
 
 // tidy puts descriptions of one line on one line, and an empty line between types.
@@ -107,6 +81,9 @@ func publicSchema(schema *ast.Schema) *ast.Schema {
 	}
 	public.Query = public.Types[schema.Query.Name]
 	public.Mutation = public.Types[schema.Mutation.Name]
+	if schema.Subscription != nil {
+		public.Subscription = public.Types[schema.Subscription.Name]
+	}
 	return &public
 }
 

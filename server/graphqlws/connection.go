@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/gorilla/websocket"
@@ -77,7 +79,11 @@ func (c *connection) serve(ctx context.Context) {
 // ends.
 func (c *connection) close(ctx context.Context, code int, reason string) {
 	c.logger.InfoContext(ctx, "websocket closed", slog.Int("close_code", code), slog.String("reason", reason))
-	c.out.finish(closing{code, reason[:min(len(reason), maxReason)]}, true)
+	cut := min(len(reason), maxReason)
+	for cut < len(reason) && !utf8.RuneStart(reason[cut]) {
+		cut--
+	}
+	c.out.finish(closing{code, reason[:cut]}, true)
 	c.cancel()
 }
 
@@ -110,6 +116,10 @@ func (c *connection) read(ctx context.Context) {
 			c.close(ctx, codeBadRequest, "Messages are text")
 			continue
 		}
+		if !utf8.Valid(data) { // which gorilla leaves to its users
+			c.close(ctx, codeNotUTF8, "Text is UTF-8")
+			continue
+		}
 		c.handle(ctx, data)
 		alive()
 	}
@@ -119,6 +129,10 @@ func (c *connection) read(ctx context.Context) {
 func (c *connection) lost(ctx context.Context, err error) {
 	var timeout net.Error
 	switch {
+	case errors.Is(err, websocket.ErrReadLimit):
+		// gorilla has sent the close with 1009: the peer sees it once the rest of its message is taken.
+		_ = c.socket.SetReadDeadline(time.Now().Add(closeGrace))
+		_, _ = io.Copy(io.Discard, c.socket.NetConn())
 	case c.out.finishing() || !errors.As(err, &timeout) || !timeout.Timeout():
 	case c.session == nil:
 		c.close(ctx, codeInitTimeout, "Connection initialisation timeout")

@@ -24,6 +24,7 @@ const Subprotocol = "graphql-transport-ws"
 // of RFC 6455 below.
 const (
 	codeGoingAway        = 1001 // the server stops
+	codeNotUTF8          = 1007
 	codeInternal         = 1011
 	codeTryAgain         = 1013 // the reader is too slow: to come back from its last cursor
 	codeBadRequest       = 4400
@@ -55,9 +56,9 @@ var (
 
 // message is what a client sends.
 type message struct {
-	Type    string          `json:"type"`
-	ID      *string         `json:"id"`
-	Payload json.RawMessage `json:"payload"`
+	Type    string
+	ID      *string
+	Payload json.RawMessage
 }
 
 var errNotAnObject = errors.New("not a JSON object")
@@ -67,7 +68,24 @@ func readMessage(data []byte) (m message, err error) {
 	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) == 0 || data[0] != '{' {
 		return m, errNotAnObject
 	}
-	return m, decode(data, &m)
+	return m, fields(data, map[string]any{"type": &m.Type, "id": &m.ID, "payload": &m.Payload})
+}
+
+// fields reads an object's fields by their names to the letter: encoding/json takes
+// struct fields in any case.
+func fields(data []byte, targets map[string]any) error {
+	var all map[string]json.RawMessage
+	if err := decode(data, &all); err != nil {
+		return err
+	}
+	for name, target := range targets {
+		if value, ok := all[name]; ok {
+			if err := decode(value, target); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // decode reads one JSON value. Numbers keep their digits.
@@ -94,15 +112,16 @@ func object(payload json.RawMessage) (out map[string]any, err error) {
 // operation reads the payload of a subscribe message.
 func operation(payload json.RawMessage) (*graphql.RawParams, error) {
 	var p struct {
-		Query         *string        `json:"query"`
-		OperationName *string        `json:"operationName"`
-		Variables     map[string]any `json:"variables"`
-		Extensions    map[string]any `json:"extensions"`
+		Query, OperationName  *string
+		Variables, Extensions map[string]any
 	}
 	if len(payload) == 0 || payload[0] != '{' {
 		return nil, errNotAnObject
 	}
-	if err := decode(payload, &p); err != nil {
+	err := fields(payload, map[string]any{
+		"query": &p.Query, "operationName": &p.OperationName, "variables": &p.Variables, "extensions": &p.Extensions,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if p.Query == nil && p.Extensions == nil {
