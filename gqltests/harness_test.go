@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,6 +41,7 @@ type bundle struct {
 	admin      string
 	statements *counter
 	http       *http.Client
+	stop       func() // of the server, which the end of the test does otherwise
 }
 
 // setup starts a server, which ends with the test.
@@ -62,11 +64,12 @@ func setupWith(t *testing.T, cfg server.Config) *bundle {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Run(ctx) }()
-	t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		b.http.CloseIdleConnections()
 		stop()
 		require.NoError(t, <-ended)
 	})
+	t.Cleanup(b.stop)
 	b.url = "http://" + srv.Addr().String()
 	secret, err := os.ReadFile(tokenFile)
 	require.NoError(t, err)

@@ -349,3 +349,30 @@ func (s *stream) next(t *testing.T) *sent {
 	}
 	return nil
 }
+
+func TestAStopHandsOutWhatWasAcknowledgedAndEndsAllStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	siteID := b.createSite(t, "lab")
+	m := b.report(t, siteID, "02:00:00:00:00:01", "node-1", inventory(t, "composed/xe9680_8gpu.json"))
+	s := b.connect(t, b.admin)
+	s.open(t, "1", variables{"site": "lab"})
+	events := b.stream(t, b.admin, followSite, variables{"site": "lab"})
+	require.NotNil(t, events.next(t))
+	for range 20 {
+		b.try(t.Context(), clearAlert, variables{"healthAlertId": b.raise(t, m.ID)}, &struct{}{})
+	}
+	start := time.Now()
+	go b.stop()
+	for i := range 40 {
+		var e siteEvent
+		s.data(t, "1", &e)
+		require.NotNil(t, events.next(t), i)
+	}
+	code, _ := s.closed(t)
+	require.Equal(t, 1001, code)
+	require.Nil(t, events.next(t), "without a complete: another server goes on")
+	require.NoError(t, events.lines.Err())
+	b.stop()
+	require.Less(t, time.Since(start), 10*time.Second)
+}

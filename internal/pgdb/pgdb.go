@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -102,22 +100,8 @@ func parse(url string) (*pgxpool.Config, error) {
 	if connection.ConnectTimeout == 0 {
 		connection.ConnectTimeout = connectTimeout
 	}
-	connection.BuildContextWatcherHandler = breakOff
 	config.AfterConnect = readTimesInUTC
 	return config, nil
-}
-
-// How a statement ends whose context has ended: after breakOffDelay, in which most end
-// by themselves, the server is asked to break it off; the connection is given up after
-// breakOffLimit. By default pgx gives it up at once, and clients that come and go would
-// have the pool open new ones without end.
-const (
-	breakOffDelay = 50 * time.Millisecond
-	breakOffLimit = 5 * time.Second
-)
-
-func breakOff(conn *pgconn.PgConn) ctxwatch.Handler {
-	return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: breakOffDelay, DeadlineDelay: breakOffLimit}
 }
 
 // readTimesInUTC: by default pgx returns times in the process's zone, and an answer

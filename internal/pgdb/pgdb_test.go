@@ -1,7 +1,6 @@
 package pgdb_test
 
 import (
-	"context"
 	"net/url"
 	"runtime"
 	"testing"
@@ -98,22 +97,4 @@ func TestOpenRefusesWithoutShowingThePassword(t *testing.T) {
 			require.NotContains(t, err.Error(), "hidden")
 		})
 	}
-}
-
-func TestAStatementThatIsBrokenOffKeepsItsConnection(t *testing.T) {
-	t.Parallel()
-	db := open(t, withParameters(t, testdb.New(t), map[string]string{"pool_max_conns": "1"}))
-	backend := func() (pid int) {
-		t.Helper()
-		require.NoError(t, db.Pool.QueryRow(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid))
-		return pid
-	}
-	before := backend()
-	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		_, err := db.SQL.ExecContext(ctx, `SELECT pg_sleep(60)`)
-		cancel()
-		require.Error(t, err)
-	}
-	require.Equal(t, before, backend())
 }
