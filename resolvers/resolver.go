@@ -8,6 +8,7 @@ import (
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
 	"fleetgraph/services/expected"
+	"fleetgraph/services/job"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 )
@@ -21,4 +22,5 @@ type Resolver struct {
 	Bom       *bom.Service
 	Lifecycle *lifecycle.Service
 	Expected  *expected.Service
+	Jobs      *job.Service
 }

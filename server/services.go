@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"fleetgraph/ent"
+	"fleetgraph/fleet"
 	"fleetgraph/internal/seal"
 	"fleetgraph/resolvers"
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
 	"fleetgraph/services/expected"
+	"fleetgraph/services/job"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 	"fleetgraph/services/sku"
@@ -45,5 +47,6 @@ func newResolver(f foundation) *resolvers.Resolver {
 		Bom:       skus,
 		Lifecycle: lifecycle.New(client, now, skus),
 		Expected:  expected.New(client, now, f.box),
+		Jobs:      job.New(client, now, map[fleet.JobKind]job.Ender{fleet.JobBulk: skus.CancelBulk}),
 	}
 }
