@@ -22,7 +22,7 @@ import (
 
 const (
 	// maxBulk bounds the machines of one bulk job: they are inserted in one transaction
-	// (0.7 s for so many).
+	// (1 s for so many).
 	maxBulk = 10_000
 	// maxOpenBulk bounds the bulk jobs of a site that have not ended. Two that are
 	// submitted at once may pass it.
