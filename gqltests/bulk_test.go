@@ -305,6 +305,7 @@ func TestABulkAssignmentChangesEachMachineOnceAndTellsWhatBecameOfIt(t *testing.
 	require.Less(t, len(history), 40, "progress is told now and then")
 	require.Equal(t, []string{"olga", "PENDING", "system:bulk.run", "RUNNING"}, []string{history[0].Actor, history[0].ToState, history[1].Actor, history[1].ToState})
 	require.InDelta(t, 204, history[len(history)-1].Details["done"], 0)
+	require.Equal(t, map[string]any{"nameHasPrefix": "a-"}, history[0].Details["where"])
 
 	repeat := f.bulk(t, f.operator, bulkAssign, merged(f.assignment("a"), variables{"idempotencyKey": "k"}))
 	require.Equal(t, []any{j.ID, 204}, []any{repeat.Job.ID, repeat.Matched})

@@ -2,7 +2,9 @@ package bom
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,6 +32,9 @@ const (
 	// bulkInsert is how many items one statement writes: at most 65535 parameters fit
 	// into one, and an item has some 8.
 	bulkInsert = 1000
+	// maxRecordedFilter bounds the filter in a job's history, in bytes; a longer one is
+	// left out.
+	maxRecordedFilter = 16 << 10
 )
 
 // Bulk is the input of Service.SubmitBulk and Service.PreviewBulk. SkuID nil means any
@@ -195,9 +200,15 @@ func (s *Service) insertBulk(ctx context.Context, tx *ent.Client, in Bulk, row *
 			return nil, err
 		}
 	}
-	return j, job.Submitted(ctx, tx, j, job.Change{At: now, Details: map[string]any{
-		"operation": j.Operation, "sku": j.SkuName, "force": j.Force, "total": j.Total, "where": in.Where,
-	}})
+	details := map[string]any{"operation": j.Operation, "sku": j.SkuName, "force": j.Force, "total": j.Total}
+	where, err := json.Marshal(in.Where)
+	if err != nil {
+		return nil, fmt.Errorf("record a filter: %w", err)
+	}
+	if len(where) <= maxRecordedFilter {
+		details["where"] = json.RawMessage(where)
+	}
+	return j, job.Submitted(ctx, tx, j, job.Change{At: now, Details: details})
 }
 
 // verdict is what becomes of a machine; fault says why it is not changed, and is nil
