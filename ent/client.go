@@ -13,9 +13,11 @@ import (
 
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
@@ -39,12 +41,16 @@ type Client struct {
 	Allocation *AllocationClient
 	// AllocationMembership is the client for interacting with the AllocationMembership builders.
 	AllocationMembership *AllocationMembershipClient
+	// BulkItem is the client for interacting with the BulkItem builders.
+	BulkItem *BulkItemClient
 	// ExpectedMachine is the client for interacting with the ExpectedMachine builders.
 	ExpectedMachine *ExpectedMachineClient
 	// HealthAlert is the client for interacting with the HealthAlert builders.
 	HealthAlert *HealthAlertClient
 	// IdempotencyRecord is the client for interacting with the IdempotencyRecord builders.
 	IdempotencyRecord *IdempotencyRecordClient
+	// Job is the client for interacting with the Job builders.
+	Job *JobClient
 	// Machine is the client for interacting with the Machine builders.
 	Machine *MachineClient
 	// MachineClaim is the client for interacting with the MachineClaim builders.
@@ -72,9 +78,11 @@ func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.Allocation = NewAllocationClient(c.config)
 	c.AllocationMembership = NewAllocationMembershipClient(c.config)
+	c.BulkItem = NewBulkItemClient(c.config)
 	c.ExpectedMachine = NewExpectedMachineClient(c.config)
 	c.HealthAlert = NewHealthAlertClient(c.config)
 	c.IdempotencyRecord = NewIdempotencyRecordClient(c.config)
+	c.Job = NewJobClient(c.config)
 	c.Machine = NewMachineClient(c.config)
 	c.MachineClaim = NewMachineClaimClient(c.config)
 	c.Site = NewSiteClient(c.config)
@@ -176,9 +184,11 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		config:               cfg,
 		Allocation:           NewAllocationClient(cfg),
 		AllocationMembership: NewAllocationMembershipClient(cfg),
+		BulkItem:             NewBulkItemClient(cfg),
 		ExpectedMachine:      NewExpectedMachineClient(cfg),
 		HealthAlert:          NewHealthAlertClient(cfg),
 		IdempotencyRecord:    NewIdempotencyRecordClient(cfg),
+		Job:                  NewJobClient(cfg),
 		Machine:              NewMachineClient(cfg),
 		MachineClaim:         NewMachineClaimClient(cfg),
 		Site:                 NewSiteClient(cfg),
@@ -207,9 +217,11 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		config:               cfg,
 		Allocation:           NewAllocationClient(cfg),
 		AllocationMembership: NewAllocationMembershipClient(cfg),
+		BulkItem:             NewBulkItemClient(cfg),
 		ExpectedMachine:      NewExpectedMachineClient(cfg),
 		HealthAlert:          NewHealthAlertClient(cfg),
 		IdempotencyRecord:    NewIdempotencyRecordClient(cfg),
+		Job:                  NewJobClient(cfg),
 		Machine:              NewMachineClient(cfg),
 		MachineClaim:         NewMachineClaimClient(cfg),
 		Site:                 NewSiteClient(cfg),
@@ -246,9 +258,9 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Allocation, c.AllocationMembership, c.ExpectedMachine, c.HealthAlert,
-		c.IdempotencyRecord, c.Machine, c.MachineClaim, c.Site, c.Sku, c.Token,
-		c.Transition, c.WorkItem,
+		c.Allocation, c.AllocationMembership, c.BulkItem, c.ExpectedMachine,
+		c.HealthAlert, c.IdempotencyRecord, c.Job, c.Machine, c.MachineClaim, c.Site,
+		c.Sku, c.Token, c.Transition, c.WorkItem,
 	} {
 		n.Use(hooks...)
 	}
@@ -258,9 +270,9 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Allocation, c.AllocationMembership, c.ExpectedMachine, c.HealthAlert,
-		c.IdempotencyRecord, c.Machine, c.MachineClaim, c.Site, c.Sku, c.Token,
-		c.Transition, c.WorkItem,
+		c.Allocation, c.AllocationMembership, c.BulkItem, c.ExpectedMachine,
+		c.HealthAlert, c.IdempotencyRecord, c.Job, c.Machine, c.MachineClaim, c.Site,
+		c.Sku, c.Token, c.Transition, c.WorkItem,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -273,12 +285,16 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Allocation.mutate(ctx, m)
 	case *AllocationMembershipMutation:
 		return c.AllocationMembership.mutate(ctx, m)
+	case *BulkItemMutation:
+		return c.BulkItem.mutate(ctx, m)
 	case *ExpectedMachineMutation:
 		return c.ExpectedMachine.mutate(ctx, m)
 	case *HealthAlertMutation:
 		return c.HealthAlert.mutate(ctx, m)
 	case *IdempotencyRecordMutation:
 		return c.IdempotencyRecord.mutate(ctx, m)
+	case *JobMutation:
+		return c.Job.mutate(ctx, m)
 	case *MachineMutation:
 		return c.Machine.mutate(ctx, m)
 	case *MachineClaimMutation:
@@ -625,6 +641,171 @@ func (c *AllocationMembershipClient) mutate(ctx context.Context, m *AllocationMe
 		return (&AllocationMembershipDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AllocationMembership mutation op: %q", m.Op())
+	}
+}
+
+// BulkItemClient is a client for the BulkItem schema.
+type BulkItemClient struct {
+	config
+}
+
+// NewBulkItemClient returns a client for the BulkItem from the given config.
+func NewBulkItemClient(c config) *BulkItemClient {
+	return &BulkItemClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `bulkitem.Hooks(f(g(h())))`.
+func (c *BulkItemClient) Use(hooks ...Hook) {
+	c.hooks.BulkItem = append(c.hooks.BulkItem, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `bulkitem.Intercept(f(g(h())))`.
+func (c *BulkItemClient) Intercept(interceptors ...Interceptor) {
+	c.inters.BulkItem = append(c.inters.BulkItem, interceptors...)
+}
+
+// Create returns a builder for creating a BulkItem entity.
+func (c *BulkItemClient) Create() *BulkItemCreate {
+	mutation := newBulkItemMutation(c.config, OpCreate)
+	return &BulkItemCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of BulkItem entities.
+func (c *BulkItemClient) CreateBulk(builders ...*BulkItemCreate) *BulkItemCreateBulk {
+	return &BulkItemCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BulkItemClient) MapCreateBulk(slice any, setFunc func(*BulkItemCreate, int)) *BulkItemCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BulkItemCreateBulk{err: fmt.Errorf("calling to BulkItemClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BulkItemCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BulkItemCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for BulkItem.
+func (c *BulkItemClient) Update() *BulkItemUpdate {
+	mutation := newBulkItemMutation(c.config, OpUpdate)
+	return &BulkItemUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BulkItemClient) UpdateOne(_m *BulkItem) *BulkItemUpdateOne {
+	mutation := newBulkItemMutation(c.config, OpUpdateOne, withBulkItem(_m))
+	return &BulkItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BulkItemClient) UpdateOneID(id string) *BulkItemUpdateOne {
+	mutation := newBulkItemMutation(c.config, OpUpdateOne, withBulkItemID(id))
+	return &BulkItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for BulkItem.
+func (c *BulkItemClient) Delete() *BulkItemDelete {
+	mutation := newBulkItemMutation(c.config, OpDelete)
+	return &BulkItemDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BulkItemClient) DeleteOne(_m *BulkItem) *BulkItemDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BulkItemClient) DeleteOneID(id string) *BulkItemDeleteOne {
+	builder := c.Delete().Where(bulkitem.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BulkItemDeleteOne{builder}
+}
+
+// Query returns a query builder for BulkItem.
+func (c *BulkItemClient) Query() *BulkItemQuery {
+	return &BulkItemQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBulkItem},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a BulkItem entity by its id.
+func (c *BulkItemClient) Get(ctx context.Context, id string) (*BulkItem, error) {
+	return c.Query().Where(bulkitem.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BulkItemClient) GetX(ctx context.Context, id string) *BulkItem {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryJob queries the job edge of a BulkItem.
+func (c *BulkItemClient) QueryJob(_m *BulkItem) *JobQuery {
+	query := (&JobClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(bulkitem.Table, bulkitem.FieldID, id),
+			sqlgraph.To(job.Table, job.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, bulkitem.JobTable, bulkitem.JobColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryMachine queries the machine edge of a BulkItem.
+func (c *BulkItemClient) QueryMachine(_m *BulkItem) *MachineQuery {
+	query := (&MachineClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(bulkitem.Table, bulkitem.FieldID, id),
+			sqlgraph.To(machine.Table, machine.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, bulkitem.MachineTable, bulkitem.MachineColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *BulkItemClient) Hooks() []Hook {
+	return c.hooks.BulkItem
+}
+
+// Interceptors returns the client interceptors.
+func (c *BulkItemClient) Interceptors() []Interceptor {
+	return c.inters.BulkItem
+}
+
+func (c *BulkItemClient) mutate(ctx context.Context, m *BulkItemMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BulkItemCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BulkItemUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BulkItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BulkItemDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown BulkItem mutation op: %q", m.Op())
 	}
 }
 
@@ -1104,6 +1285,187 @@ func (c *IdempotencyRecordClient) mutate(ctx context.Context, m *IdempotencyReco
 		return (&IdempotencyRecordDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown IdempotencyRecord mutation op: %q", m.Op())
+	}
+}
+
+// JobClient is a client for the Job schema.
+type JobClient struct {
+	config
+}
+
+// NewJobClient returns a client for the Job from the given config.
+func NewJobClient(c config) *JobClient {
+	return &JobClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `job.Hooks(f(g(h())))`.
+func (c *JobClient) Use(hooks ...Hook) {
+	c.hooks.Job = append(c.hooks.Job, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `job.Intercept(f(g(h())))`.
+func (c *JobClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Job = append(c.inters.Job, interceptors...)
+}
+
+// Create returns a builder for creating a Job entity.
+func (c *JobClient) Create() *JobCreate {
+	mutation := newJobMutation(c.config, OpCreate)
+	return &JobCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Job entities.
+func (c *JobClient) CreateBulk(builders ...*JobCreate) *JobCreateBulk {
+	return &JobCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *JobClient) MapCreateBulk(slice any, setFunc func(*JobCreate, int)) *JobCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &JobCreateBulk{err: fmt.Errorf("calling to JobClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*JobCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &JobCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Job.
+func (c *JobClient) Update() *JobUpdate {
+	mutation := newJobMutation(c.config, OpUpdate)
+	return &JobUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *JobClient) UpdateOne(_m *Job) *JobUpdateOne {
+	mutation := newJobMutation(c.config, OpUpdateOne, withJob(_m))
+	return &JobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *JobClient) UpdateOneID(id string) *JobUpdateOne {
+	mutation := newJobMutation(c.config, OpUpdateOne, withJobID(id))
+	return &JobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Job.
+func (c *JobClient) Delete() *JobDelete {
+	mutation := newJobMutation(c.config, OpDelete)
+	return &JobDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *JobClient) DeleteOne(_m *Job) *JobDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *JobClient) DeleteOneID(id string) *JobDeleteOne {
+	builder := c.Delete().Where(job.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &JobDeleteOne{builder}
+}
+
+// Query returns a query builder for Job.
+func (c *JobClient) Query() *JobQuery {
+	return &JobQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeJob},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Job entity by its id.
+func (c *JobClient) Get(ctx context.Context, id string) (*Job, error) {
+	return c.Query().Where(job.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *JobClient) GetX(ctx context.Context, id string) *Job {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySite queries the site edge of a Job.
+func (c *JobClient) QuerySite(_m *Job) *SiteQuery {
+	query := (&SiteClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(job.Table, job.FieldID, id),
+			sqlgraph.To(site.Table, site.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, job.SiteTable, job.SiteColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySku queries the sku edge of a Job.
+func (c *JobClient) QuerySku(_m *Job) *SkuQuery {
+	query := (&SkuClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(job.Table, job.FieldID, id),
+			sqlgraph.To(sku.Table, sku.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, job.SkuTable, job.SkuColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryItems queries the items edge of a Job.
+func (c *JobClient) QueryItems(_m *Job) *BulkItemQuery {
+	query := (&BulkItemClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(job.Table, job.FieldID, id),
+			sqlgraph.To(bulkitem.Table, bulkitem.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, job.ItemsTable, job.ItemsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *JobClient) Hooks() []Hook {
+	return c.hooks.Job
+}
+
+// Interceptors returns the client interceptors.
+func (c *JobClient) Interceptors() []Interceptor {
+	return c.inters.Job
+}
+
+func (c *JobClient) mutate(ctx context.Context, m *JobMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&JobCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&JobUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&JobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&JobDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Job mutation op: %q", m.Op())
 	}
 }
 
@@ -1698,6 +2060,22 @@ func (c *SiteClient) QueryHealthAlerts(_m *Site) *HealthAlertQuery {
 			sqlgraph.From(site.Table, site.FieldID, id),
 			sqlgraph.To(healthalert.Table, healthalert.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, site.HealthAlertsTable, site.HealthAlertsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryJobs queries the jobs edge of a Site.
+func (c *SiteClient) QueryJobs(_m *Site) *JobQuery {
+	query := (&JobClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, id),
+			sqlgraph.To(job.Table, job.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.JobsTable, site.JobsColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -2377,13 +2755,13 @@ func (c *WorkItemClient) mutate(ctx context.Context, m *WorkItemMutation) (Value
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Allocation, AllocationMembership, ExpectedMachine, HealthAlert,
-		IdempotencyRecord, Machine, MachineClaim, Site, Sku, Token, Transition,
+		Allocation, AllocationMembership, BulkItem, ExpectedMachine, HealthAlert,
+		IdempotencyRecord, Job, Machine, MachineClaim, Site, Sku, Token, Transition,
 		WorkItem []ent.Hook
 	}
 	inters struct {
-		Allocation, AllocationMembership, ExpectedMachine, HealthAlert,
-		IdempotencyRecord, Machine, MachineClaim, Site, Sku, Token, Transition,
+		Allocation, AllocationMembership, BulkItem, ExpectedMachine, HealthAlert,
+		IdempotencyRecord, Job, Machine, MachineClaim, Site, Sku, Token, Transition,
 		WorkItem []ent.Interceptor
 	}
 )

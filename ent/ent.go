@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/site"
@@ -86,9 +88,11 @@ func checkColumn(t, c string) error {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			allocation.Table:           allocation.ValidColumn,
 			allocationmembership.Table: allocationmembership.ValidColumn,
+			bulkitem.Table:             bulkitem.ValidColumn,
 			expectedmachine.Table:      expectedmachine.ValidColumn,
 			healthalert.Table:          healthalert.ValidColumn,
 			idempotencyrecord.Table:    idempotencyrecord.ValidColumn,
+			job.Table:                  job.ValidColumn,
 			machine.Table:              machine.ValidColumn,
 			machineclaim.Table:         machineclaim.ValidColumn,
 			site.Table:                 site.ValidColumn,

@@ -10,8 +10,10 @@ import (
 
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/relay"
@@ -317,6 +319,99 @@ func collectAllocationMembershipPager(ctx context.Context, field relay.Field) (*
 
 // CollectFields makes the query load what the GraphQL field that is being resolved
 // selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *BulkItemQuery) CollectFields(ctx context.Context) (*BulkItemQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *BulkItemQuery) CollectPath(ctx context.Context, path ...string) (*BulkItemQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *BulkItemQuery) CollectOne(ctx context.Context, path ...string) (*BulkItemQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *BulkItemQuery) collectPath(ctx context.Context, one bool, path []string) (*BulkItemQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
+		return _q, nil
+	}
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *BulkItemQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("BulkItem")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(bulkitem.FieldID)
+	for _, field := range fields {
+		switch field.Name {
+		case "__typename", "id":
+		case "machine":
+			query := (&MachineClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withMachine = query
+			columns.Add(bulkitem.FieldMachineID)
+		case "jobId":
+			columns.Add(bulkitem.FieldJobID)
+		case "machineId":
+			columns.Add(bulkitem.FieldMachineID)
+		case "machineName":
+			columns.Add(bulkitem.FieldMachineName)
+		case "outcome":
+			columns.Add(bulkitem.FieldOutcome)
+		case "code":
+			columns.Add(bulkitem.FieldCode)
+		case "reason":
+			columns.Add(bulkitem.FieldReason)
+		case "message":
+			columns.Add(bulkitem.FieldMessage)
+		case "finishedAt":
+			columns.Add(bulkitem.FieldFinishedAt)
+		default:
+			columns.AddAll()
+		}
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
+	}
+	return nil
+}
+
+// collectBulkItemPager reads the arguments of a connection that is loaded ahead.
+func collectBulkItemPager(ctx context.Context, field relay.Field) (*bulkitemPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []BulkItemPaginateOption
+	if v := field.Args["where"]; v != nil {
+		where := new(BulkItemWhereInput)
+		if err := relay.Input(ctx, "where", "BulkItemWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithBulkItemFilter(where.Filter))
+	}
+	return newBulkItemPager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
 func (_q *ExpectedMachineQuery) CollectFields(ctx context.Context) (*ExpectedMachineQuery, error) {
 	return _q.CollectPath(ctx)
 }
@@ -564,6 +659,237 @@ func collectHealthAlertPager(ctx context.Context, field relay.Field) (*healthale
 		opts = append(opts, WithHealthAlertFilter(where.Filter))
 	}
 	return newHealthAlertPager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *JobQuery) CollectFields(ctx context.Context) (*JobQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *JobQuery) CollectPath(ctx context.Context, path ...string) (*JobQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *JobQuery) CollectOne(ctx context.Context, path ...string) (*JobQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *JobQuery) collectPath(ctx context.Context, one bool, path []string) (*JobQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
+		return _q, nil
+	}
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *JobQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("BulkJob")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(job.FieldID)
+	columns.Add(job.FieldKind)
+	for _, field := range fields {
+		switch field.Name {
+		case "__typename", "id":
+		case "site":
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withSite = query
+			columns.Add(job.FieldSiteID)
+		case "sku":
+			query := (&SkuClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withSku = query
+			columns.Add(job.FieldSkuID)
+		case "items":
+			if err := _q.collectItems(ctx, field, one); err != nil {
+				return err
+			}
+		case "createdAt":
+			columns.Add(job.FieldCreatedAt)
+		case "siteId":
+			columns.Add(job.FieldSiteID)
+		case "kind":
+			columns.Add(job.FieldKind)
+		case "state":
+			columns.Add(job.FieldState)
+		case "actor":
+			columns.Add(job.FieldActor)
+		case "startedAt":
+			columns.Add(job.FieldStartedAt)
+		case "finishedAt":
+			columns.Add(job.FieldFinishedAt)
+		case "failure":
+			columns.Add(job.FieldFailure)
+		case "operation":
+			columns.Add(job.FieldOperation)
+		case "skuId":
+			columns.Add(job.FieldSkuID)
+		case "skuName":
+			columns.Add(job.FieldSkuName)
+		case "force":
+			columns.Add(job.FieldForce)
+		case "total":
+			columns.Add(job.FieldTotal)
+		case "succeeded":
+			columns.Add(job.FieldSucceeded)
+		case "failed":
+			columns.Add(job.FieldFailed)
+		case "skipped":
+			columns.Add(job.FieldSkipped)
+		case "summary":
+			columns.Add(job.FieldState, job.FieldOperation, job.FieldSkuName, job.FieldTotal, job.FieldSucceeded, job.FieldFailed, job.FieldSkipped)
+		case "done":
+			columns.Add(job.FieldSucceeded, job.FieldFailed, job.FieldSkipped)
+		default:
+			columns.AddAll()
+		}
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
+	}
+	return nil
+}
+
+// collectItems loads the page of each row's BulkItemConnection that field asks for.
+func (_q *JobQuery) collectItems(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectBulkItemPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("BulkItemConnection", "BulkItemEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&BulkItemClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(job.ItemsColumn))
+		}
+		_q.WithNamedItems(field.Key, func(wq *BulkItemQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Job) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalJobItems(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anyJobItems(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anyJobItems(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anyJobItems tells which of nodes have a row that query finds.
+func anyJobItems(ctx context.Context, query *BulkItemQuery, nodes []*Job) (map[string]bool, error) {
+	owners, err := ofJobItems(query, nodes).Unique(true).Select(job.ItemsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// ofJobItems limits query to rows that belong to one of nodes.
+func ofJobItems(query *BulkItemQuery, nodes []*Job) *BulkItemQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(job.ItemsColumn), ids...))
+	})
+}
+
+// totalJobItems counts what query finds for each of nodes, in one statement.
+func totalJobItems(ctx context.Context, query *BulkItemQuery, nodes []*Job) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"job_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofJobItems(query, nodes).GroupBy(job.ItemsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// collectJobPager reads the arguments of a connection that is loaded ahead.
+func collectJobPager(ctx context.Context, field relay.Field) (*jobPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []JobPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order JobOrder
+		if err := relay.Input(ctx, "orderBy", "JobOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithJobOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(JobWhereInput)
+		if err := relay.Input(ctx, "where", "JobWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithJobFilter(where.Filter))
+	}
+	return newJobPager(args, opts)
 }
 
 // CollectFields makes the query load what the GraphQL field that is being resolved
@@ -1230,6 +1556,10 @@ func (_q *SiteQuery) collect(ctx context.Context, selection relay.Selection, one
 			if err := _q.collectHealthAlerts(ctx, field, one); err != nil {
 				return err
 			}
+		case "jobs":
+			if err := _q.collectJobs(ctx, field, one); err != nil {
+				return err
+			}
 		case "transitions":
 			if err := _q.collectTransitions(ctx, field, one); err != nil {
 				return err
@@ -1618,6 +1948,78 @@ func anySiteHealthAlerts(ctx context.Context, query *HealthAlertQuery, nodes []*
 	return found, nil
 }
 
+// collectJobs loads the page of each row's JobConnection that field asks for.
+func (_q *SiteQuery) collectJobs(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectJobPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("JobConnection", "JobEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&JobClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.JobsColumn))
+		}
+		_q.WithNamedJobs(field.Key, func(wq *JobQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteJobs(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySiteJobs(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteJobs(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySiteJobs tells which of nodes have a row that query finds.
+func anySiteJobs(ctx context.Context, query *JobQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteJobs(query, nodes).Unique(true).Select(site.JobsColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
 // collectTransitions loads the page of each row's TransitionConnection that field asks for.
 func (_q *SiteQuery) collectTransitions(ctx context.Context, field relay.Field, one bool) error {
 	pager, err := collectTransitionPager(ctx, field)
@@ -1816,6 +2218,33 @@ func totalSiteHealthAlerts(ctx context.Context, query *HealthAlertQuery, nodes [
 		Count int    `sql:"count"`
 	}
 	if err := ofSiteHealthAlerts(query, nodes).GroupBy(site.HealthAlertsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofSiteJobs limits query to rows that belong to one of nodes.
+func ofSiteJobs(query *JobQuery, nodes []*Site) *JobQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.JobsColumn), ids...))
+	})
+}
+
+// totalSiteJobs counts what query finds for each of nodes, in one statement.
+func totalSiteJobs(ctx context.Context, query *JobQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteJobs(query, nodes).GroupBy(site.JobsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
 		return nil, err
 	}
 	total := make(map[string]int, len(counts))

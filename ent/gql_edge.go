@@ -13,7 +13,7 @@ func (_m *Allocation) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySite().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Allocation", "site"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Allocation"}, "site"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -31,7 +31,7 @@ func (_m *Allocation) Memberships(
 		WithAllocationMembershipOrder(orderBy),
 		WithAllocationMembershipFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Allocation", "memberships"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Allocation"}, "memberships"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newAllocationMembershipPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -48,7 +48,7 @@ func (_m *AllocationMembership) Allocation(ctx context.Context) (*Allocation, er
 	result, err := _m.Edges.AllocationOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryAllocation().Unique(false)
-		if _, ok := relay.Resolving(ctx, "AllocationMembership", "allocation"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"AllocationMembership"}, "allocation"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -63,7 +63,22 @@ func (_m *AllocationMembership) Machine(ctx context.Context) (*Machine, error) {
 	result, err := _m.Edges.MachineOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryMachine().Unique(false)
-		if _, ok := relay.Resolving(ctx, "AllocationMembership", "machine"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"AllocationMembership"}, "machine"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+// Machine is the machine, loaded ahead or else read now; nil without one.
+func (_m *BulkItem) Machine(ctx context.Context) (*Machine, error) {
+	result, err := _m.Edges.MachineOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QueryMachine().Unique(false)
+		if _, ok := relay.Resolving(ctx, []string{"BulkItem"}, "machine"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -78,7 +93,7 @@ func (_m *ExpectedMachine) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySite().Unique(false)
-		if _, ok := relay.Resolving(ctx, "ExpectedMachine", "site"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"ExpectedMachine"}, "site"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -93,7 +108,7 @@ func (_m *ExpectedMachine) Sku(ctx context.Context) (*Sku, error) {
 	result, err := _m.Edges.SkuOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySku().Unique(false)
-		if _, ok := relay.Resolving(ctx, "ExpectedMachine", "sku"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"ExpectedMachine"}, "sku"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -108,7 +123,7 @@ func (_m *ExpectedMachine) Machine(ctx context.Context) (*Machine, error) {
 	result, err := _m.Edges.MachineOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryMachine().Unique(false)
-		if _, ok := relay.Resolving(ctx, "ExpectedMachine", "machine"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"ExpectedMachine"}, "machine"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -123,7 +138,7 @@ func (_m *HealthAlert) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySite().Unique(false)
-		if _, ok := relay.Resolving(ctx, "HealthAlert", "site"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"HealthAlert"}, "site"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -138,7 +153,7 @@ func (_m *HealthAlert) Machine(ctx context.Context) (*Machine, error) {
 	result, err := _m.Edges.MachineOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryMachine().Unique(false)
-		if _, ok := relay.Resolving(ctx, "HealthAlert", "machine"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"HealthAlert"}, "machine"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -149,11 +164,60 @@ func (_m *HealthAlert) Machine(ctx context.Context) (*Machine, error) {
 }
 
 // Site is the site, loaded ahead or else read now.
+func (_m *Job) Site(ctx context.Context) (*Site, error) {
+	result, err := _m.Edges.SiteOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, []string{"BulkJob"}, "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, err
+}
+
+// Sku is the sku, loaded ahead or else read now; nil without one.
+func (_m *Job) Sku(ctx context.Context) (*Sku, error) {
+	result, err := _m.Edges.SkuOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QuerySku().Unique(false)
+		if _, ok := relay.Resolving(ctx, []string{"BulkJob"}, "sku"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+// Items is the page of items that the arguments choose, loaded ahead or else read now.
+func (_m *Job) Items(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, where *BulkItemWhereInput,
+) (*BulkItemConnection, error) {
+	opts := []BulkItemPaginateOption{
+		WithBulkItemFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, []string{"BulkJob"}, "items"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newBulkItemPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedItems[key], loaded), nil
+		}
+	}
+	return _m.QueryItems().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
+// Site is the site, loaded ahead or else read now.
 func (_m *Machine) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySite().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Machine", "site"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Machine"}, "site"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -168,7 +232,7 @@ func (_m *Machine) Sku(ctx context.Context) (*Sku, error) {
 	result, err := _m.Edges.SkuOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySku().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Machine", "sku"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Machine"}, "sku"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -186,7 +250,7 @@ func (_m *Machine) HealthAlerts(
 		WithHealthAlertOrder(orderBy),
 		WithHealthAlertFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Machine", "healthAlerts"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Machine"}, "healthAlerts"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newHealthAlertPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -206,7 +270,7 @@ func (_m *Machine) Transitions(
 		WithTransitionOrder(orderBy),
 		WithTransitionFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Machine", "transitions"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Machine"}, "transitions"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newTransitionPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -223,7 +287,7 @@ func (_m *Machine) ExpectedMachine(ctx context.Context) (*ExpectedMachine, error
 	result, err := _m.Edges.ExpectedMachineOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryExpectedMachine().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Machine", "expectedMachine"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Machine"}, "expectedMachine"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -241,7 +305,7 @@ func (_m *Machine) Memberships(
 		WithAllocationMembershipOrder(orderBy),
 		WithAllocationMembershipFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Machine", "memberships"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Machine"}, "memberships"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newAllocationMembershipPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -258,7 +322,7 @@ func (_m *Machine) Claim(ctx context.Context) (*MachineClaim, error) {
 	result, err := _m.Edges.ClaimOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryClaim().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Machine", "claim"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Machine"}, "claim"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -273,7 +337,7 @@ func (_m *MachineClaim) Machine(ctx context.Context) (*Machine, error) {
 	result, err := _m.Edges.MachineOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryMachine().Unique(false)
-		if _, ok := relay.Resolving(ctx, "MachineClaim", "machine"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"MachineClaim"}, "machine"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -291,7 +355,7 @@ func (_m *Site) Skus(
 		WithSkuOrder(orderBy),
 		WithSkuFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Site", "skus"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "skus"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newSkuPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -311,7 +375,7 @@ func (_m *Site) Machines(
 		WithMachineOrder(orderBy),
 		WithMachineFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Site", "machines"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "machines"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -331,7 +395,7 @@ func (_m *Site) ExpectedMachines(
 		WithExpectedMachineOrder(orderBy),
 		WithExpectedMachineFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Site", "expectedMachines"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "expectedMachines"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newExpectedMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -351,7 +415,7 @@ func (_m *Site) Allocations(
 		WithAllocationOrder(orderBy),
 		WithAllocationFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Site", "allocations"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "allocations"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newAllocationPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -371,7 +435,7 @@ func (_m *Site) HealthAlerts(
 		WithHealthAlertOrder(orderBy),
 		WithHealthAlertFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Site", "healthAlerts"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "healthAlerts"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newHealthAlertPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -383,6 +447,26 @@ func (_m *Site) HealthAlerts(
 	return _m.QueryHealthAlerts().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// Jobs is the page of jobs that the arguments choose, loaded ahead or else read now.
+func (_m *Site) Jobs(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *JobOrder, where *JobWhereInput,
+) (*JobConnection, error) {
+	opts := []JobPaginateOption{
+		WithJobOrder(orderBy),
+		WithJobFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "jobs"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newJobPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedJobs[key], loaded), nil
+		}
+	}
+	return _m.QueryJobs().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
 // Transitions is the page of transitions that the arguments choose, loaded ahead or else read now.
 func (_m *Site) Transitions(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *TransitionOrder, where *TransitionWhereInput,
@@ -391,7 +475,7 @@ func (_m *Site) Transitions(
 		WithTransitionOrder(orderBy),
 		WithTransitionFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Site", "transitions"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "transitions"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newTransitionPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -408,7 +492,7 @@ func (_m *Sku) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySite().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Sku", "site"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Sku"}, "site"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -426,7 +510,7 @@ func (_m *Sku) Machines(
 		WithMachineOrder(orderBy),
 		WithMachineFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Sku", "machines"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Sku"}, "machines"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -446,7 +530,7 @@ func (_m *Sku) ExpectedMachines(
 		WithExpectedMachineOrder(orderBy),
 		WithExpectedMachineFilter(where.Filter),
 	}
-	if key, ok := relay.Resolving(ctx, "Sku", "expectedMachines"); ok {
+	if key, ok := relay.Resolving(ctx, []string{"Sku"}, "expectedMachines"); ok {
 		if loaded, ok := _m.Edges.connections[key]; ok {
 			pager, err := newExpectedMachinePager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
 			if err != nil {
@@ -463,7 +547,7 @@ func (_m *Transition) Site(ctx context.Context) (*Site, error) {
 	result, err := _m.Edges.SiteOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QuerySite().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Transition", "site"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Transition"}, "site"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}
@@ -478,7 +562,7 @@ func (_m *Transition) Machine(ctx context.Context) (*Machine, error) {
 	result, err := _m.Edges.MachineOrErr()
 	if IsNotLoaded(err) {
 		query := _m.QueryMachine().Unique(false)
-		if _, ok := relay.Resolving(ctx, "Transition", "machine"); ok {
+		if _, ok := relay.Resolving(ctx, []string{"Transition"}, "machine"); ok {
 			if query, err = query.CollectOne(ctx); err != nil {
 				return nil, err
 			}

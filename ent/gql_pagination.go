@@ -9,8 +9,10 @@ import (
 
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/relay"
@@ -554,6 +556,227 @@ func (_m *AllocationMembership) ToEdge(order *AllocationMembershipOrder) *Alloca
 	}
 }
 
+// BulkItemEdge is a BulkItem with its position in a connection.
+type BulkItemEdge struct {
+	Node   *BulkItem `json:"node"`
+	Cursor Cursor    `json:"cursor"`
+}
+
+// BulkItemConnection is a page of BulkItems.
+type BulkItemConnection struct {
+	Edges    []*BulkItemEdge `json:"edges"`
+	PageInfo PageInfo        `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
+}
+
+// Nodes lists the items of the page.
+func (c *BulkItemConnection) Nodes() []*BulkItem {
+	nodes := make([]*BulkItem, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node
+	}
+	return nodes
+}
+
+// BulkItemPaginateOption sets the order or the filter of a page.
+type BulkItemPaginateOption func(*bulkitemPager) error
+
+// WithBulkItemOrder sets the order; nil is by id.
+func WithBulkItemOrder(order *BulkItemOrder) BulkItemPaginateOption {
+	if order == nil {
+		order = DefaultBulkItemOrder
+	}
+	o := *order
+	return func(pager *bulkitemPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultBulkItemOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithBulkItemFilter sets the filter.
+func WithBulkItemFilter(filter func(*BulkItemQuery) (*BulkItemQuery, error)) BulkItemPaginateOption {
+	return func(pager *bulkitemPager) error {
+		if filter == nil {
+			return errors.New("BulkItemQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+// bulkitemPager is a checked page with its order and filter.
+type bulkitemPager struct {
+	order  *BulkItemOrder
+	filter func(*BulkItemQuery) (*BulkItemQuery, error)
+	page   relay.Page
+}
+
+func newBulkItemPager(args relay.Args, opts []BulkItemPaginateOption) (*bulkitemPager, error) {
+	p := &bulkitemPager{order: DefaultBulkItemOrder}
+	for _, opt := range opts {
+		if err := opt(p); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *bulkitemPager) applyFilter(query *BulkItemQuery) (*BulkItemQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *bulkitemPager) applyCursors(query *BulkItemQuery) *BulkItemQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
+	}
+	return query
+}
+
+func (p *bulkitemPager) applyOrder(query *BulkItemQuery) *BulkItemQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *bulkitemPager) collect(ctx context.Context, query *BulkItemQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(bulkitem.FieldID)
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return nil
+}
+
+// connection makes the page out of the rows that were fetched for it.
+func (p *bulkitemPager) connection(rows []*BulkItem, loaded relay.Loaded) *BulkItemConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &BulkItemConnection{Edges: make([]*BulkItemEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type BulkItemConnection it reads no
+// more than that field selects.
+func (_q *BulkItemQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...BulkItemPaginateOption,
+) (*BulkItemConnection, error) {
+	pager, err := newBulkItemPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+	if err != nil {
+		return nil, err
+	}
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "BulkItemConnection"); ok {
+		if wanted, err = selection.Connection("BulkItemConnection", "BulkItemEdge"); err != nil {
+			return nil, err
+		}
+	}
+	if _q, err = pager.applyFilter(_q); err != nil {
+		return nil, err
+	}
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*BulkItem
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
+}
+
+// BulkItemOrderField is what BulkItems can be ordered by.
+type BulkItemOrderField struct {
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*BulkItem) any
+}
+
+// BulkItemOrder is an order of BulkItems; the id breaks ties in the same direction.
+type BulkItemOrder struct {
+	Direction OrderDirection      `json:"direction"`
+	Field     *BulkItemOrderField `json:"field"`
+}
+
+func (o *BulkItemOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "BulkItemConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         bulkitem.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultBulkItemOrder is by id, which is by time of creation.
+var DefaultBulkItemOrder = &BulkItemOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &BulkItemOrderField{
+		column: bulkitem.FieldID,
+		kind:   relay.KindID,
+		value:  func(*BulkItem) any { return nil },
+	},
+}
+
+// ToEdge gives BulkItem its position in the order; nil is by id.
+func (_m *BulkItem) ToEdge(order *BulkItemOrder) *BulkItemEdge {
+	if order == nil {
+		order = DefaultBulkItemOrder
+	}
+	return &BulkItemEdge{
+		Node:   _m,
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
+	}
+}
+
 // ExpectedMachineEdge is a ExpectedMachine with its position in a connection.
 type ExpectedMachineEdge struct {
 	Node   *ExpectedMachine `json:"node"`
@@ -1084,6 +1307,265 @@ func (_m *HealthAlert) ToEdge(order *HealthAlertOrder) *HealthAlertEdge {
 	}
 	return &HealthAlertEdge{
 		Node:   _m,
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
+	}
+}
+
+// JobEdge is a Job with its position in a connection.
+type JobEdge struct {
+	Row    *Job   `json:"node"`
+	Cursor Cursor `json:"cursor"`
+}
+
+// Node is the row as the graph shows it.
+func (e *JobEdge) Node() AnyJob { return e.Row.Variant() }
+
+// JobConnection is a page of Jobs.
+type JobConnection struct {
+	Edges    []*JobEdge `json:"edges"`
+	PageInfo PageInfo   `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
+}
+
+// Nodes lists the items of the page.
+func (c *JobConnection) Nodes() []AnyJob {
+	nodes := make([]AnyJob, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node()
+	}
+	return nodes
+}
+
+// JobPaginateOption sets the order or the filter of a page.
+type JobPaginateOption func(*jobPager) error
+
+// WithJobOrder sets the order; nil is by id.
+func WithJobOrder(order *JobOrder) JobPaginateOption {
+	if order == nil {
+		order = DefaultJobOrder
+	}
+	o := *order
+	return func(pager *jobPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultJobOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithJobFilter sets the filter.
+func WithJobFilter(filter func(*JobQuery) (*JobQuery, error)) JobPaginateOption {
+	return func(pager *jobPager) error {
+		if filter == nil {
+			return errors.New("JobQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+// jobPager is a checked page with its order and filter.
+type jobPager struct {
+	order  *JobOrder
+	filter func(*JobQuery) (*JobQuery, error)
+	page   relay.Page
+}
+
+func newJobPager(args relay.Args, opts []JobPaginateOption) (*jobPager, error) {
+	p := &jobPager{order: DefaultJobOrder}
+	for _, opt := range opts {
+		if err := opt(p); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *jobPager) applyFilter(query *JobQuery) (*JobQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *jobPager) applyCursors(query *JobQuery) *JobQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
+	}
+	return query
+}
+
+func (p *jobPager) applyOrder(query *JobQuery) *JobQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *jobPager) collect(ctx context.Context, query *JobQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(job.FieldID)
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return nil
+}
+
+// connection makes the page out of the rows that were fetched for it.
+func (p *jobPager) connection(rows []*Job, loaded relay.Loaded) *JobConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &JobConnection{Edges: make([]*JobEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type JobConnection it reads no
+// more than that field selects.
+func (_q *JobQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...JobPaginateOption,
+) (*JobConnection, error) {
+	pager, err := newJobPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+	if err != nil {
+		return nil, err
+	}
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "JobConnection"); ok {
+		if wanted, err = selection.Connection("JobConnection", "JobEdge"); err != nil {
+			return nil, err
+		}
+	}
+	if _q, err = pager.applyFilter(_q); err != nil {
+		return nil, err
+	}
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*Job
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
+}
+
+var (
+	// JobOrderFieldCreatedAt orders Job by created_at.
+	JobOrderFieldCreatedAt = &JobOrderField{
+		name:   "CREATED_AT",
+		column: job.FieldCreatedAt,
+		kind:   relay.KindTime,
+		value: func(_m *Job) any {
+			return _m.CreatedAt
+		},
+	}
+)
+
+// String returns the field's GraphQL name.
+func (f JobOrderField) String() string { return f.name }
+
+// MarshalGQL writes the GraphQL form.
+func (f JobOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.name))
+}
+
+// UnmarshalGQL reads the GraphQL form.
+func (f *JobOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("JobOrderField %T must be a string", v)
+	}
+	switch str {
+	case JobOrderFieldCreatedAt.name:
+		*f = *JobOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid JobOrderField", str)
+	}
+	return nil
+}
+
+// JobOrderField is what Jobs can be ordered by.
+type JobOrderField struct {
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*Job) any
+}
+
+// JobOrder is an order of Jobs; the id breaks ties in the same direction.
+type JobOrder struct {
+	Direction OrderDirection `json:"direction"`
+	Field     *JobOrderField `json:"field"`
+}
+
+func (o *JobOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "JobConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         job.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultJobOrder is by id, which is by time of creation.
+var DefaultJobOrder = &JobOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &JobOrderField{
+		column: job.FieldID,
+		kind:   relay.KindID,
+		value:  func(*Job) any { return nil },
+	},
+}
+
+// ToEdge gives Job its position in the order; nil is by id.
+func (_m *Job) ToEdge(order *JobOrder) *JobEdge {
+	if order == nil {
+		order = DefaultJobOrder
+	}
+	return &JobEdge{
+		Row:    _m,
 		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
@@ -815,6 +817,618 @@ func (i *AllocationMembershipWhereInput) P() (predicate.AllocationMembership, er
 		return predicates[0], nil
 	default:
 		return allocationmembership.And(predicates...), nil
+	}
+}
+
+// BulkItemWhereInput represents a where input for filtering BulkItem queries.
+type BulkItemWhereInput struct {
+	Predicates []predicate.BulkItem  `json:"-"`
+	Not        *BulkItemWhereInput   `json:"not,omitempty"`
+	Or         []*BulkItemWhereInput `json:"or,omitempty"`
+	And        []*BulkItemWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID             *string  `json:"id,omitempty"`
+	IDNEQ          *string  `json:"idNEQ,omitempty"`
+	IDIn           []string `json:"idIn,omitempty"`
+	IDNotIn        []string `json:"idNotIn,omitempty"`
+	IDGT           *string  `json:"idGT,omitempty"`
+	IDGTE          *string  `json:"idGTE,omitempty"`
+	IDLT           *string  `json:"idLT,omitempty"`
+	IDLTE          *string  `json:"idLTE,omitempty"`
+	IDEqualFold    *string  `json:"idEqualFold,omitempty"`
+	IDContainsFold *string  `json:"idContainsFold,omitempty"`
+
+	// "job_id" field predicates.
+	JobID             *string  `json:"jobId,omitempty"`
+	JobIDNEQ          *string  `json:"jobIdNEQ,omitempty"`
+	JobIDIn           []string `json:"jobIdIn,omitempty"`
+	JobIDNotIn        []string `json:"jobIdNotIn,omitempty"`
+	JobIDGT           *string  `json:"jobIdGT,omitempty"`
+	JobIDGTE          *string  `json:"jobIdGTE,omitempty"`
+	JobIDLT           *string  `json:"jobIdLT,omitempty"`
+	JobIDLTE          *string  `json:"jobIdLTE,omitempty"`
+	JobIDContains     *string  `json:"jobIdContains,omitempty"`
+	JobIDHasPrefix    *string  `json:"jobIdHasPrefix,omitempty"`
+	JobIDHasSuffix    *string  `json:"jobIdHasSuffix,omitempty"`
+	JobIDEqualFold    *string  `json:"jobIdEqualFold,omitempty"`
+	JobIDContainsFold *string  `json:"jobIdContainsFold,omitempty"`
+
+	// "machine_id" field predicates.
+	MachineID             *string  `json:"machineId,omitempty"`
+	MachineIDNEQ          *string  `json:"machineIdNEQ,omitempty"`
+	MachineIDIn           []string `json:"machineIdIn,omitempty"`
+	MachineIDNotIn        []string `json:"machineIdNotIn,omitempty"`
+	MachineIDGT           *string  `json:"machineIdGT,omitempty"`
+	MachineIDGTE          *string  `json:"machineIdGTE,omitempty"`
+	MachineIDLT           *string  `json:"machineIdLT,omitempty"`
+	MachineIDLTE          *string  `json:"machineIdLTE,omitempty"`
+	MachineIDContains     *string  `json:"machineIdContains,omitempty"`
+	MachineIDHasPrefix    *string  `json:"machineIdHasPrefix,omitempty"`
+	MachineIDHasSuffix    *string  `json:"machineIdHasSuffix,omitempty"`
+	MachineIDIsNil        *bool    `json:"machineIdIsNil,omitempty"`
+	MachineIDNotNil       *bool    `json:"machineIdNotNil,omitempty"`
+	MachineIDEqualFold    *string  `json:"machineIdEqualFold,omitempty"`
+	MachineIDContainsFold *string  `json:"machineIdContainsFold,omitempty"`
+
+	// "machine_name" field predicates.
+	MachineName             *string  `json:"machineName,omitempty"`
+	MachineNameNEQ          *string  `json:"machineNameNEQ,omitempty"`
+	MachineNameIn           []string `json:"machineNameIn,omitempty"`
+	MachineNameNotIn        []string `json:"machineNameNotIn,omitempty"`
+	MachineNameGT           *string  `json:"machineNameGT,omitempty"`
+	MachineNameGTE          *string  `json:"machineNameGTE,omitempty"`
+	MachineNameLT           *string  `json:"machineNameLT,omitempty"`
+	MachineNameLTE          *string  `json:"machineNameLTE,omitempty"`
+	MachineNameContains     *string  `json:"machineNameContains,omitempty"`
+	MachineNameHasPrefix    *string  `json:"machineNameHasPrefix,omitempty"`
+	MachineNameHasSuffix    *string  `json:"machineNameHasSuffix,omitempty"`
+	MachineNameEqualFold    *string  `json:"machineNameEqualFold,omitempty"`
+	MachineNameContainsFold *string  `json:"machineNameContainsFold,omitempty"`
+
+	// "outcome" field predicates.
+	Outcome      *fleet.BulkOutcome  `json:"outcome,omitempty"`
+	OutcomeNEQ   *fleet.BulkOutcome  `json:"outcomeNEQ,omitempty"`
+	OutcomeIn    []fleet.BulkOutcome `json:"outcomeIn,omitempty"`
+	OutcomeNotIn []fleet.BulkOutcome `json:"outcomeNotIn,omitempty"`
+
+	// "code" field predicates.
+	Code             *string  `json:"code,omitempty"`
+	CodeNEQ          *string  `json:"codeNEQ,omitempty"`
+	CodeIn           []string `json:"codeIn,omitempty"`
+	CodeNotIn        []string `json:"codeNotIn,omitempty"`
+	CodeGT           *string  `json:"codeGT,omitempty"`
+	CodeGTE          *string  `json:"codeGTE,omitempty"`
+	CodeLT           *string  `json:"codeLT,omitempty"`
+	CodeLTE          *string  `json:"codeLTE,omitempty"`
+	CodeContains     *string  `json:"codeContains,omitempty"`
+	CodeHasPrefix    *string  `json:"codeHasPrefix,omitempty"`
+	CodeHasSuffix    *string  `json:"codeHasSuffix,omitempty"`
+	CodeIsNil        *bool    `json:"codeIsNil,omitempty"`
+	CodeNotNil       *bool    `json:"codeNotNil,omitempty"`
+	CodeEqualFold    *string  `json:"codeEqualFold,omitempty"`
+	CodeContainsFold *string  `json:"codeContainsFold,omitempty"`
+
+	// "reason" field predicates.
+	Reason             *string  `json:"reason,omitempty"`
+	ReasonNEQ          *string  `json:"reasonNEQ,omitempty"`
+	ReasonIn           []string `json:"reasonIn,omitempty"`
+	ReasonNotIn        []string `json:"reasonNotIn,omitempty"`
+	ReasonGT           *string  `json:"reasonGT,omitempty"`
+	ReasonGTE          *string  `json:"reasonGTE,omitempty"`
+	ReasonLT           *string  `json:"reasonLT,omitempty"`
+	ReasonLTE          *string  `json:"reasonLTE,omitempty"`
+	ReasonContains     *string  `json:"reasonContains,omitempty"`
+	ReasonHasPrefix    *string  `json:"reasonHasPrefix,omitempty"`
+	ReasonHasSuffix    *string  `json:"reasonHasSuffix,omitempty"`
+	ReasonIsNil        *bool    `json:"reasonIsNil,omitempty"`
+	ReasonNotNil       *bool    `json:"reasonNotNil,omitempty"`
+	ReasonEqualFold    *string  `json:"reasonEqualFold,omitempty"`
+	ReasonContainsFold *string  `json:"reasonContainsFold,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "finished_at" field predicates.
+	FinishedAt       *time.Time  `json:"finishedAt,omitempty"`
+	FinishedAtNEQ    *time.Time  `json:"finishedAtNEQ,omitempty"`
+	FinishedAtIn     []time.Time `json:"finishedAtIn,omitempty"`
+	FinishedAtNotIn  []time.Time `json:"finishedAtNotIn,omitempty"`
+	FinishedAtGT     *time.Time  `json:"finishedAtGT,omitempty"`
+	FinishedAtGTE    *time.Time  `json:"finishedAtGTE,omitempty"`
+	FinishedAtLT     *time.Time  `json:"finishedAtLT,omitempty"`
+	FinishedAtLTE    *time.Time  `json:"finishedAtLTE,omitempty"`
+	FinishedAtIsNil  *bool       `json:"finishedAtIsNil,omitempty"`
+	FinishedAtNotNil *bool       `json:"finishedAtNotNil,omitempty"`
+
+	// "machine" edge predicates.
+	HasMachine     *bool                `json:"hasMachine,omitempty"`
+	HasMachineWith []*MachineWhereInput `json:"hasMachineWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *BulkItemWhereInput) AddPredicates(predicates ...predicate.BulkItem) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the BulkItemWhereInput filter on the BulkItemQuery builder.
+func (i *BulkItemWhereInput) Filter(q *BulkItemQuery) (*BulkItemQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyBulkItemWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyBulkItemWhereInput is returned in case the BulkItemWhereInput is empty.
+var ErrEmptyBulkItemWhereInput = errors.New("ent: empty predicate BulkItemWhereInput")
+
+// insideBulkItemWhereInput says where an empty filter stands.
+func insideBulkItemWhereInput(err error, field string) error {
+	if err == ErrEmptyBulkItemWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
+// P returns a predicate for filtering bulkitems.
+// An error is returned if the input is empty or invalid.
+func (i *BulkItemWhereInput) P() (predicate.BulkItem, error) {
+	var predicates []predicate.BulkItem
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, insideBulkItemWhereInput(err, "not")
+		}
+		predicates = append(predicates, bulkitem.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, insideBulkItemWhereInput(err, "or")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.BulkItem, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideBulkItemWhereInput(err, "or")
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, bulkitem.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, insideBulkItemWhereInput(err, "and")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.BulkItem, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideBulkItemWhereInput(err, "and")
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, bulkitem.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, bulkitem.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, bulkitem.IDNEQ(*i.IDNEQ))
+	}
+	if i.IDIn != nil {
+		predicates = append(predicates, bulkitem.IDIn(i.IDIn...))
+	}
+	if i.IDNotIn != nil {
+		predicates = append(predicates, bulkitem.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, bulkitem.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, bulkitem.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, bulkitem.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, bulkitem.IDLTE(*i.IDLTE))
+	}
+	if i.IDEqualFold != nil {
+		predicates = append(predicates, bulkitem.IDEqualFold(*i.IDEqualFold))
+	}
+	if i.IDContainsFold != nil {
+		predicates = append(predicates, bulkitem.IDContainsFold(*i.IDContainsFold))
+	}
+	if i.JobID != nil {
+		predicates = append(predicates, bulkitem.JobIDEQ(*i.JobID))
+	}
+	if i.JobIDNEQ != nil {
+		predicates = append(predicates, bulkitem.JobIDNEQ(*i.JobIDNEQ))
+	}
+	if i.JobIDIn != nil {
+		predicates = append(predicates, bulkitem.JobIDIn(i.JobIDIn...))
+	}
+	if i.JobIDNotIn != nil {
+		predicates = append(predicates, bulkitem.JobIDNotIn(i.JobIDNotIn...))
+	}
+	if i.JobIDGT != nil {
+		predicates = append(predicates, bulkitem.JobIDGT(*i.JobIDGT))
+	}
+	if i.JobIDGTE != nil {
+		predicates = append(predicates, bulkitem.JobIDGTE(*i.JobIDGTE))
+	}
+	if i.JobIDLT != nil {
+		predicates = append(predicates, bulkitem.JobIDLT(*i.JobIDLT))
+	}
+	if i.JobIDLTE != nil {
+		predicates = append(predicates, bulkitem.JobIDLTE(*i.JobIDLTE))
+	}
+	if i.JobIDContains != nil {
+		predicates = append(predicates, bulkitem.JobIDContains(*i.JobIDContains))
+	}
+	if i.JobIDHasPrefix != nil {
+		predicates = append(predicates, bulkitem.JobIDHasPrefix(*i.JobIDHasPrefix))
+	}
+	if i.JobIDHasSuffix != nil {
+		predicates = append(predicates, bulkitem.JobIDHasSuffix(*i.JobIDHasSuffix))
+	}
+	if i.JobIDEqualFold != nil {
+		predicates = append(predicates, bulkitem.JobIDEqualFold(*i.JobIDEqualFold))
+	}
+	if i.JobIDContainsFold != nil {
+		predicates = append(predicates, bulkitem.JobIDContainsFold(*i.JobIDContainsFold))
+	}
+	if i.MachineID != nil {
+		predicates = append(predicates, bulkitem.MachineIDEQ(*i.MachineID))
+	}
+	if i.MachineIDNEQ != nil {
+		predicates = append(predicates, bulkitem.MachineIDNEQ(*i.MachineIDNEQ))
+	}
+	if i.MachineIDIn != nil {
+		predicates = append(predicates, bulkitem.MachineIDIn(i.MachineIDIn...))
+	}
+	if i.MachineIDNotIn != nil {
+		predicates = append(predicates, bulkitem.MachineIDNotIn(i.MachineIDNotIn...))
+	}
+	if i.MachineIDGT != nil {
+		predicates = append(predicates, bulkitem.MachineIDGT(*i.MachineIDGT))
+	}
+	if i.MachineIDGTE != nil {
+		predicates = append(predicates, bulkitem.MachineIDGTE(*i.MachineIDGTE))
+	}
+	if i.MachineIDLT != nil {
+		predicates = append(predicates, bulkitem.MachineIDLT(*i.MachineIDLT))
+	}
+	if i.MachineIDLTE != nil {
+		predicates = append(predicates, bulkitem.MachineIDLTE(*i.MachineIDLTE))
+	}
+	if i.MachineIDContains != nil {
+		predicates = append(predicates, bulkitem.MachineIDContains(*i.MachineIDContains))
+	}
+	if i.MachineIDHasPrefix != nil {
+		predicates = append(predicates, bulkitem.MachineIDHasPrefix(*i.MachineIDHasPrefix))
+	}
+	if i.MachineIDHasSuffix != nil {
+		predicates = append(predicates, bulkitem.MachineIDHasSuffix(*i.MachineIDHasSuffix))
+	}
+	if i.MachineIDIsNil != nil {
+		if *i.MachineIDIsNil {
+			predicates = append(predicates, bulkitem.MachineIDIsNil())
+		} else {
+			predicates = append(predicates, bulkitem.MachineIDNotNil())
+		}
+	}
+	if i.MachineIDNotNil != nil {
+		if *i.MachineIDNotNil {
+			predicates = append(predicates, bulkitem.MachineIDNotNil())
+		} else {
+			predicates = append(predicates, bulkitem.MachineIDIsNil())
+		}
+	}
+	if i.MachineIDEqualFold != nil {
+		predicates = append(predicates, bulkitem.MachineIDEqualFold(*i.MachineIDEqualFold))
+	}
+	if i.MachineIDContainsFold != nil {
+		predicates = append(predicates, bulkitem.MachineIDContainsFold(*i.MachineIDContainsFold))
+	}
+	if i.MachineName != nil {
+		predicates = append(predicates, bulkitem.MachineNameEQ(*i.MachineName))
+	}
+	if i.MachineNameNEQ != nil {
+		predicates = append(predicates, bulkitem.MachineNameNEQ(*i.MachineNameNEQ))
+	}
+	if i.MachineNameIn != nil {
+		predicates = append(predicates, bulkitem.MachineNameIn(i.MachineNameIn...))
+	}
+	if i.MachineNameNotIn != nil {
+		predicates = append(predicates, bulkitem.MachineNameNotIn(i.MachineNameNotIn...))
+	}
+	if i.MachineNameGT != nil {
+		predicates = append(predicates, bulkitem.MachineNameGT(*i.MachineNameGT))
+	}
+	if i.MachineNameGTE != nil {
+		predicates = append(predicates, bulkitem.MachineNameGTE(*i.MachineNameGTE))
+	}
+	if i.MachineNameLT != nil {
+		predicates = append(predicates, bulkitem.MachineNameLT(*i.MachineNameLT))
+	}
+	if i.MachineNameLTE != nil {
+		predicates = append(predicates, bulkitem.MachineNameLTE(*i.MachineNameLTE))
+	}
+	if i.MachineNameContains != nil {
+		predicates = append(predicates, bulkitem.MachineNameContains(*i.MachineNameContains))
+	}
+	if i.MachineNameHasPrefix != nil {
+		predicates = append(predicates, bulkitem.MachineNameHasPrefix(*i.MachineNameHasPrefix))
+	}
+	if i.MachineNameHasSuffix != nil {
+		predicates = append(predicates, bulkitem.MachineNameHasSuffix(*i.MachineNameHasSuffix))
+	}
+	if i.MachineNameEqualFold != nil {
+		predicates = append(predicates, bulkitem.MachineNameEqualFold(*i.MachineNameEqualFold))
+	}
+	if i.MachineNameContainsFold != nil {
+		predicates = append(predicates, bulkitem.MachineNameContainsFold(*i.MachineNameContainsFold))
+	}
+	if i.Outcome != nil {
+		predicates = append(predicates, bulkitem.OutcomeEQ(*i.Outcome))
+	}
+	if i.OutcomeNEQ != nil {
+		predicates = append(predicates, bulkitem.OutcomeNEQ(*i.OutcomeNEQ))
+	}
+	if i.OutcomeIn != nil {
+		predicates = append(predicates, bulkitem.OutcomeIn(i.OutcomeIn...))
+	}
+	if i.OutcomeNotIn != nil {
+		predicates = append(predicates, bulkitem.OutcomeNotIn(i.OutcomeNotIn...))
+	}
+	if i.Code != nil {
+		predicates = append(predicates, bulkitem.CodeEQ(*i.Code))
+	}
+	if i.CodeNEQ != nil {
+		predicates = append(predicates, bulkitem.CodeNEQ(*i.CodeNEQ))
+	}
+	if i.CodeIn != nil {
+		predicates = append(predicates, bulkitem.CodeIn(i.CodeIn...))
+	}
+	if i.CodeNotIn != nil {
+		predicates = append(predicates, bulkitem.CodeNotIn(i.CodeNotIn...))
+	}
+	if i.CodeGT != nil {
+		predicates = append(predicates, bulkitem.CodeGT(*i.CodeGT))
+	}
+	if i.CodeGTE != nil {
+		predicates = append(predicates, bulkitem.CodeGTE(*i.CodeGTE))
+	}
+	if i.CodeLT != nil {
+		predicates = append(predicates, bulkitem.CodeLT(*i.CodeLT))
+	}
+	if i.CodeLTE != nil {
+		predicates = append(predicates, bulkitem.CodeLTE(*i.CodeLTE))
+	}
+	if i.CodeContains != nil {
+		predicates = append(predicates, bulkitem.CodeContains(*i.CodeContains))
+	}
+	if i.CodeHasPrefix != nil {
+		predicates = append(predicates, bulkitem.CodeHasPrefix(*i.CodeHasPrefix))
+	}
+	if i.CodeHasSuffix != nil {
+		predicates = append(predicates, bulkitem.CodeHasSuffix(*i.CodeHasSuffix))
+	}
+	if i.CodeIsNil != nil {
+		if *i.CodeIsNil {
+			predicates = append(predicates, bulkitem.CodeIsNil())
+		} else {
+			predicates = append(predicates, bulkitem.CodeNotNil())
+		}
+	}
+	if i.CodeNotNil != nil {
+		if *i.CodeNotNil {
+			predicates = append(predicates, bulkitem.CodeNotNil())
+		} else {
+			predicates = append(predicates, bulkitem.CodeIsNil())
+		}
+	}
+	if i.CodeEqualFold != nil {
+		predicates = append(predicates, bulkitem.CodeEqualFold(*i.CodeEqualFold))
+	}
+	if i.CodeContainsFold != nil {
+		predicates = append(predicates, bulkitem.CodeContainsFold(*i.CodeContainsFold))
+	}
+	if i.Reason != nil {
+		predicates = append(predicates, bulkitem.ReasonEQ(*i.Reason))
+	}
+	if i.ReasonNEQ != nil {
+		predicates = append(predicates, bulkitem.ReasonNEQ(*i.ReasonNEQ))
+	}
+	if i.ReasonIn != nil {
+		predicates = append(predicates, bulkitem.ReasonIn(i.ReasonIn...))
+	}
+	if i.ReasonNotIn != nil {
+		predicates = append(predicates, bulkitem.ReasonNotIn(i.ReasonNotIn...))
+	}
+	if i.ReasonGT != nil {
+		predicates = append(predicates, bulkitem.ReasonGT(*i.ReasonGT))
+	}
+	if i.ReasonGTE != nil {
+		predicates = append(predicates, bulkitem.ReasonGTE(*i.ReasonGTE))
+	}
+	if i.ReasonLT != nil {
+		predicates = append(predicates, bulkitem.ReasonLT(*i.ReasonLT))
+	}
+	if i.ReasonLTE != nil {
+		predicates = append(predicates, bulkitem.ReasonLTE(*i.ReasonLTE))
+	}
+	if i.ReasonContains != nil {
+		predicates = append(predicates, bulkitem.ReasonContains(*i.ReasonContains))
+	}
+	if i.ReasonHasPrefix != nil {
+		predicates = append(predicates, bulkitem.ReasonHasPrefix(*i.ReasonHasPrefix))
+	}
+	if i.ReasonHasSuffix != nil {
+		predicates = append(predicates, bulkitem.ReasonHasSuffix(*i.ReasonHasSuffix))
+	}
+	if i.ReasonIsNil != nil {
+		if *i.ReasonIsNil {
+			predicates = append(predicates, bulkitem.ReasonIsNil())
+		} else {
+			predicates = append(predicates, bulkitem.ReasonNotNil())
+		}
+	}
+	if i.ReasonNotNil != nil {
+		if *i.ReasonNotNil {
+			predicates = append(predicates, bulkitem.ReasonNotNil())
+		} else {
+			predicates = append(predicates, bulkitem.ReasonIsNil())
+		}
+	}
+	if i.ReasonEqualFold != nil {
+		predicates = append(predicates, bulkitem.ReasonEqualFold(*i.ReasonEqualFold))
+	}
+	if i.ReasonContainsFold != nil {
+		predicates = append(predicates, bulkitem.ReasonContainsFold(*i.ReasonContainsFold))
+	}
+	if i.Message != nil {
+		predicates = append(predicates, bulkitem.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, bulkitem.MessageNEQ(*i.MessageNEQ))
+	}
+	if i.MessageIn != nil {
+		predicates = append(predicates, bulkitem.MessageIn(i.MessageIn...))
+	}
+	if i.MessageNotIn != nil {
+		predicates = append(predicates, bulkitem.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, bulkitem.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, bulkitem.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, bulkitem.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, bulkitem.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, bulkitem.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, bulkitem.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, bulkitem.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, bulkitem.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, bulkitem.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.FinishedAt != nil {
+		predicates = append(predicates, bulkitem.FinishedAtEQ(*i.FinishedAt))
+	}
+	if i.FinishedAtNEQ != nil {
+		predicates = append(predicates, bulkitem.FinishedAtNEQ(*i.FinishedAtNEQ))
+	}
+	if i.FinishedAtIn != nil {
+		predicates = append(predicates, bulkitem.FinishedAtIn(i.FinishedAtIn...))
+	}
+	if i.FinishedAtNotIn != nil {
+		predicates = append(predicates, bulkitem.FinishedAtNotIn(i.FinishedAtNotIn...))
+	}
+	if i.FinishedAtGT != nil {
+		predicates = append(predicates, bulkitem.FinishedAtGT(*i.FinishedAtGT))
+	}
+	if i.FinishedAtGTE != nil {
+		predicates = append(predicates, bulkitem.FinishedAtGTE(*i.FinishedAtGTE))
+	}
+	if i.FinishedAtLT != nil {
+		predicates = append(predicates, bulkitem.FinishedAtLT(*i.FinishedAtLT))
+	}
+	if i.FinishedAtLTE != nil {
+		predicates = append(predicates, bulkitem.FinishedAtLTE(*i.FinishedAtLTE))
+	}
+	if i.FinishedAtIsNil != nil {
+		if *i.FinishedAtIsNil {
+			predicates = append(predicates, bulkitem.FinishedAtIsNil())
+		} else {
+			predicates = append(predicates, bulkitem.FinishedAtNotNil())
+		}
+	}
+	if i.FinishedAtNotNil != nil {
+		if *i.FinishedAtNotNil {
+			predicates = append(predicates, bulkitem.FinishedAtNotNil())
+		} else {
+			predicates = append(predicates, bulkitem.FinishedAtIsNil())
+		}
+	}
+
+	if i.HasMachine != nil {
+		p := bulkitem.HasMachineWith(relay.Visible("Machine"))
+		if !*i.HasMachine {
+			p = bulkitem.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasMachineWith != nil {
+		if len(i.HasMachineWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasMachineWith")
+		}
+		with := make([]predicate.Machine, 0, len(i.HasMachineWith)+1)
+		for _, w := range i.HasMachineWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideMachineWhereInput(err, "hasMachineWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, bulkitem.HasMachineWith(append(with, relay.Visible("Machine"))...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyBulkItemWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return bulkitem.And(predicates...), nil
 	}
 }
 
@@ -2499,6 +3113,826 @@ func (i *HealthAlertWhereInput) P() (predicate.HealthAlert, error) {
 	}
 }
 
+// JobWhereInput represents a where input for filtering Job queries.
+type JobWhereInput struct {
+	Predicates []predicate.Job  `json:"-"`
+	Not        *JobWhereInput   `json:"not,omitempty"`
+	Or         []*JobWhereInput `json:"or,omitempty"`
+	And        []*JobWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID             *string  `json:"id,omitempty"`
+	IDNEQ          *string  `json:"idNEQ,omitempty"`
+	IDIn           []string `json:"idIn,omitempty"`
+	IDNotIn        []string `json:"idNotIn,omitempty"`
+	IDGT           *string  `json:"idGT,omitempty"`
+	IDGTE          *string  `json:"idGTE,omitempty"`
+	IDLT           *string  `json:"idLT,omitempty"`
+	IDLTE          *string  `json:"idLTE,omitempty"`
+	IDEqualFold    *string  `json:"idEqualFold,omitempty"`
+	IDContainsFold *string  `json:"idContainsFold,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "site_id" field predicates.
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *fleet.JobKind  `json:"kind,omitempty"`
+	KindNEQ   *fleet.JobKind  `json:"kindNEQ,omitempty"`
+	KindIn    []fleet.JobKind `json:"kindIn,omitempty"`
+	KindNotIn []fleet.JobKind `json:"kindNotIn,omitempty"`
+
+	// "state" field predicates.
+	State      *fleet.JobState  `json:"state,omitempty"`
+	StateNEQ   *fleet.JobState  `json:"stateNEQ,omitempty"`
+	StateIn    []fleet.JobState `json:"stateIn,omitempty"`
+	StateNotIn []fleet.JobState `json:"stateNotIn,omitempty"`
+
+	// "actor" field predicates.
+	Actor             *string  `json:"actor,omitempty"`
+	ActorNEQ          *string  `json:"actorNEQ,omitempty"`
+	ActorIn           []string `json:"actorIn,omitempty"`
+	ActorNotIn        []string `json:"actorNotIn,omitempty"`
+	ActorGT           *string  `json:"actorGT,omitempty"`
+	ActorGTE          *string  `json:"actorGTE,omitempty"`
+	ActorLT           *string  `json:"actorLT,omitempty"`
+	ActorLTE          *string  `json:"actorLTE,omitempty"`
+	ActorContains     *string  `json:"actorContains,omitempty"`
+	ActorHasPrefix    *string  `json:"actorHasPrefix,omitempty"`
+	ActorHasSuffix    *string  `json:"actorHasSuffix,omitempty"`
+	ActorEqualFold    *string  `json:"actorEqualFold,omitempty"`
+	ActorContainsFold *string  `json:"actorContainsFold,omitempty"`
+
+	// "started_at" field predicates.
+	StartedAt       *time.Time  `json:"startedAt,omitempty"`
+	StartedAtNEQ    *time.Time  `json:"startedAtNEQ,omitempty"`
+	StartedAtIn     []time.Time `json:"startedAtIn,omitempty"`
+	StartedAtNotIn  []time.Time `json:"startedAtNotIn,omitempty"`
+	StartedAtGT     *time.Time  `json:"startedAtGT,omitempty"`
+	StartedAtGTE    *time.Time  `json:"startedAtGTE,omitempty"`
+	StartedAtLT     *time.Time  `json:"startedAtLT,omitempty"`
+	StartedAtLTE    *time.Time  `json:"startedAtLTE,omitempty"`
+	StartedAtIsNil  *bool       `json:"startedAtIsNil,omitempty"`
+	StartedAtNotNil *bool       `json:"startedAtNotNil,omitempty"`
+
+	// "finished_at" field predicates.
+	FinishedAt       *time.Time  `json:"finishedAt,omitempty"`
+	FinishedAtNEQ    *time.Time  `json:"finishedAtNEQ,omitempty"`
+	FinishedAtIn     []time.Time `json:"finishedAtIn,omitempty"`
+	FinishedAtNotIn  []time.Time `json:"finishedAtNotIn,omitempty"`
+	FinishedAtGT     *time.Time  `json:"finishedAtGT,omitempty"`
+	FinishedAtGTE    *time.Time  `json:"finishedAtGTE,omitempty"`
+	FinishedAtLT     *time.Time  `json:"finishedAtLT,omitempty"`
+	FinishedAtLTE    *time.Time  `json:"finishedAtLTE,omitempty"`
+	FinishedAtIsNil  *bool       `json:"finishedAtIsNil,omitempty"`
+	FinishedAtNotNil *bool       `json:"finishedAtNotNil,omitempty"`
+
+	// "operation" field predicates.
+	Operation       *fleet.BulkOperation  `json:"operation,omitempty"`
+	OperationNEQ    *fleet.BulkOperation  `json:"operationNEQ,omitempty"`
+	OperationIn     []fleet.BulkOperation `json:"operationIn,omitempty"`
+	OperationNotIn  []fleet.BulkOperation `json:"operationNotIn,omitempty"`
+	OperationIsNil  *bool                 `json:"operationIsNil,omitempty"`
+	OperationNotNil *bool                 `json:"operationNotNil,omitempty"`
+
+	// "sku_id" field predicates.
+	SkuID             *string  `json:"skuId,omitempty"`
+	SkuIDNEQ          *string  `json:"skuIdNEQ,omitempty"`
+	SkuIDIn           []string `json:"skuIdIn,omitempty"`
+	SkuIDNotIn        []string `json:"skuIdNotIn,omitempty"`
+	SkuIDGT           *string  `json:"skuIdGT,omitempty"`
+	SkuIDGTE          *string  `json:"skuIdGTE,omitempty"`
+	SkuIDLT           *string  `json:"skuIdLT,omitempty"`
+	SkuIDLTE          *string  `json:"skuIdLTE,omitempty"`
+	SkuIDContains     *string  `json:"skuIdContains,omitempty"`
+	SkuIDHasPrefix    *string  `json:"skuIdHasPrefix,omitempty"`
+	SkuIDHasSuffix    *string  `json:"skuIdHasSuffix,omitempty"`
+	SkuIDIsNil        *bool    `json:"skuIdIsNil,omitempty"`
+	SkuIDNotNil       *bool    `json:"skuIdNotNil,omitempty"`
+	SkuIDEqualFold    *string  `json:"skuIdEqualFold,omitempty"`
+	SkuIDContainsFold *string  `json:"skuIdContainsFold,omitempty"`
+
+	// "sku_name" field predicates.
+	SkuName             *string  `json:"skuName,omitempty"`
+	SkuNameNEQ          *string  `json:"skuNameNEQ,omitempty"`
+	SkuNameIn           []string `json:"skuNameIn,omitempty"`
+	SkuNameNotIn        []string `json:"skuNameNotIn,omitempty"`
+	SkuNameGT           *string  `json:"skuNameGT,omitempty"`
+	SkuNameGTE          *string  `json:"skuNameGTE,omitempty"`
+	SkuNameLT           *string  `json:"skuNameLT,omitempty"`
+	SkuNameLTE          *string  `json:"skuNameLTE,omitempty"`
+	SkuNameContains     *string  `json:"skuNameContains,omitempty"`
+	SkuNameHasPrefix    *string  `json:"skuNameHasPrefix,omitempty"`
+	SkuNameHasSuffix    *string  `json:"skuNameHasSuffix,omitempty"`
+	SkuNameIsNil        *bool    `json:"skuNameIsNil,omitempty"`
+	SkuNameNotNil       *bool    `json:"skuNameNotNil,omitempty"`
+	SkuNameEqualFold    *string  `json:"skuNameEqualFold,omitempty"`
+	SkuNameContainsFold *string  `json:"skuNameContainsFold,omitempty"`
+
+	// "force" field predicates.
+	Force    *bool `json:"force,omitempty"`
+	ForceNEQ *bool `json:"forceNEQ,omitempty"`
+
+	// "total" field predicates.
+	Total      *int  `json:"total,omitempty"`
+	TotalNEQ   *int  `json:"totalNEQ,omitempty"`
+	TotalIn    []int `json:"totalIn,omitempty"`
+	TotalNotIn []int `json:"totalNotIn,omitempty"`
+	TotalGT    *int  `json:"totalGT,omitempty"`
+	TotalGTE   *int  `json:"totalGTE,omitempty"`
+	TotalLT    *int  `json:"totalLT,omitempty"`
+	TotalLTE   *int  `json:"totalLTE,omitempty"`
+
+	// "succeeded" field predicates.
+	Succeeded      *int  `json:"succeeded,omitempty"`
+	SucceededNEQ   *int  `json:"succeededNEQ,omitempty"`
+	SucceededIn    []int `json:"succeededIn,omitempty"`
+	SucceededNotIn []int `json:"succeededNotIn,omitempty"`
+	SucceededGT    *int  `json:"succeededGT,omitempty"`
+	SucceededGTE   *int  `json:"succeededGTE,omitempty"`
+	SucceededLT    *int  `json:"succeededLT,omitempty"`
+	SucceededLTE   *int  `json:"succeededLTE,omitempty"`
+
+	// "failed" field predicates.
+	Failed      *int  `json:"failed,omitempty"`
+	FailedNEQ   *int  `json:"failedNEQ,omitempty"`
+	FailedIn    []int `json:"failedIn,omitempty"`
+	FailedNotIn []int `json:"failedNotIn,omitempty"`
+	FailedGT    *int  `json:"failedGT,omitempty"`
+	FailedGTE   *int  `json:"failedGTE,omitempty"`
+	FailedLT    *int  `json:"failedLT,omitempty"`
+	FailedLTE   *int  `json:"failedLTE,omitempty"`
+
+	// "skipped" field predicates.
+	Skipped      *int  `json:"skipped,omitempty"`
+	SkippedNEQ   *int  `json:"skippedNEQ,omitempty"`
+	SkippedIn    []int `json:"skippedIn,omitempty"`
+	SkippedNotIn []int `json:"skippedNotIn,omitempty"`
+	SkippedGT    *int  `json:"skippedGT,omitempty"`
+	SkippedGTE   *int  `json:"skippedGTE,omitempty"`
+	SkippedLT    *int  `json:"skippedLT,omitempty"`
+	SkippedLTE   *int  `json:"skippedLTE,omitempty"`
+
+	// "site" edge predicates.
+	HasSite     *bool             `json:"hasSite,omitempty"`
+	HasSiteWith []*SiteWhereInput `json:"hasSiteWith,omitempty"`
+
+	// "sku" edge predicates.
+	HasSku     *bool            `json:"hasSku,omitempty"`
+	HasSkuWith []*SkuWhereInput `json:"hasSkuWith,omitempty"`
+
+	// "items" edge predicates.
+	HasItems     *bool                 `json:"hasItems,omitempty"`
+	HasItemsWith []*BulkItemWhereInput `json:"hasItemsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *JobWhereInput) AddPredicates(predicates ...predicate.Job) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the JobWhereInput filter on the JobQuery builder.
+func (i *JobWhereInput) Filter(q *JobQuery) (*JobQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyJobWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyJobWhereInput is returned in case the JobWhereInput is empty.
+var ErrEmptyJobWhereInput = errors.New("ent: empty predicate JobWhereInput")
+
+// insideJobWhereInput says where an empty filter stands.
+func insideJobWhereInput(err error, field string) error {
+	if err == ErrEmptyJobWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
+// P returns a predicate for filtering jobs.
+// An error is returned if the input is empty or invalid.
+func (i *JobWhereInput) P() (predicate.Job, error) {
+	var predicates []predicate.Job
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, insideJobWhereInput(err, "not")
+		}
+		predicates = append(predicates, job.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, insideJobWhereInput(err, "or")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Job, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideJobWhereInput(err, "or")
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, job.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, insideJobWhereInput(err, "and")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Job, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideJobWhereInput(err, "and")
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, job.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, job.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, job.IDNEQ(*i.IDNEQ))
+	}
+	if i.IDIn != nil {
+		predicates = append(predicates, job.IDIn(i.IDIn...))
+	}
+	if i.IDNotIn != nil {
+		predicates = append(predicates, job.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, job.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, job.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, job.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, job.IDLTE(*i.IDLTE))
+	}
+	if i.IDEqualFold != nil {
+		predicates = append(predicates, job.IDEqualFold(*i.IDEqualFold))
+	}
+	if i.IDContainsFold != nil {
+		predicates = append(predicates, job.IDContainsFold(*i.IDContainsFold))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, job.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, job.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if i.CreatedAtIn != nil {
+		predicates = append(predicates, job.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if i.CreatedAtNotIn != nil {
+		predicates = append(predicates, job.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, job.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, job.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, job.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, job.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.SiteID != nil {
+		predicates = append(predicates, job.SiteIDEQ(*i.SiteID))
+	}
+	if i.SiteIDNEQ != nil {
+		predicates = append(predicates, job.SiteIDNEQ(*i.SiteIDNEQ))
+	}
+	if i.SiteIDIn != nil {
+		predicates = append(predicates, job.SiteIDIn(i.SiteIDIn...))
+	}
+	if i.SiteIDNotIn != nil {
+		predicates = append(predicates, job.SiteIDNotIn(i.SiteIDNotIn...))
+	}
+	if i.SiteIDGT != nil {
+		predicates = append(predicates, job.SiteIDGT(*i.SiteIDGT))
+	}
+	if i.SiteIDGTE != nil {
+		predicates = append(predicates, job.SiteIDGTE(*i.SiteIDGTE))
+	}
+	if i.SiteIDLT != nil {
+		predicates = append(predicates, job.SiteIDLT(*i.SiteIDLT))
+	}
+	if i.SiteIDLTE != nil {
+		predicates = append(predicates, job.SiteIDLTE(*i.SiteIDLTE))
+	}
+	if i.SiteIDContains != nil {
+		predicates = append(predicates, job.SiteIDContains(*i.SiteIDContains))
+	}
+	if i.SiteIDHasPrefix != nil {
+		predicates = append(predicates, job.SiteIDHasPrefix(*i.SiteIDHasPrefix))
+	}
+	if i.SiteIDHasSuffix != nil {
+		predicates = append(predicates, job.SiteIDHasSuffix(*i.SiteIDHasSuffix))
+	}
+	if i.SiteIDEqualFold != nil {
+		predicates = append(predicates, job.SiteIDEqualFold(*i.SiteIDEqualFold))
+	}
+	if i.SiteIDContainsFold != nil {
+		predicates = append(predicates, job.SiteIDContainsFold(*i.SiteIDContainsFold))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, job.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, job.KindNEQ(*i.KindNEQ))
+	}
+	if i.KindIn != nil {
+		predicates = append(predicates, job.KindIn(i.KindIn...))
+	}
+	if i.KindNotIn != nil {
+		predicates = append(predicates, job.KindNotIn(i.KindNotIn...))
+	}
+	if i.State != nil {
+		predicates = append(predicates, job.StateEQ(*i.State))
+	}
+	if i.StateNEQ != nil {
+		predicates = append(predicates, job.StateNEQ(*i.StateNEQ))
+	}
+	if i.StateIn != nil {
+		predicates = append(predicates, job.StateIn(i.StateIn...))
+	}
+	if i.StateNotIn != nil {
+		predicates = append(predicates, job.StateNotIn(i.StateNotIn...))
+	}
+	if i.Actor != nil {
+		predicates = append(predicates, job.ActorEQ(*i.Actor))
+	}
+	if i.ActorNEQ != nil {
+		predicates = append(predicates, job.ActorNEQ(*i.ActorNEQ))
+	}
+	if i.ActorIn != nil {
+		predicates = append(predicates, job.ActorIn(i.ActorIn...))
+	}
+	if i.ActorNotIn != nil {
+		predicates = append(predicates, job.ActorNotIn(i.ActorNotIn...))
+	}
+	if i.ActorGT != nil {
+		predicates = append(predicates, job.ActorGT(*i.ActorGT))
+	}
+	if i.ActorGTE != nil {
+		predicates = append(predicates, job.ActorGTE(*i.ActorGTE))
+	}
+	if i.ActorLT != nil {
+		predicates = append(predicates, job.ActorLT(*i.ActorLT))
+	}
+	if i.ActorLTE != nil {
+		predicates = append(predicates, job.ActorLTE(*i.ActorLTE))
+	}
+	if i.ActorContains != nil {
+		predicates = append(predicates, job.ActorContains(*i.ActorContains))
+	}
+	if i.ActorHasPrefix != nil {
+		predicates = append(predicates, job.ActorHasPrefix(*i.ActorHasPrefix))
+	}
+	if i.ActorHasSuffix != nil {
+		predicates = append(predicates, job.ActorHasSuffix(*i.ActorHasSuffix))
+	}
+	if i.ActorEqualFold != nil {
+		predicates = append(predicates, job.ActorEqualFold(*i.ActorEqualFold))
+	}
+	if i.ActorContainsFold != nil {
+		predicates = append(predicates, job.ActorContainsFold(*i.ActorContainsFold))
+	}
+	if i.StartedAt != nil {
+		predicates = append(predicates, job.StartedAtEQ(*i.StartedAt))
+	}
+	if i.StartedAtNEQ != nil {
+		predicates = append(predicates, job.StartedAtNEQ(*i.StartedAtNEQ))
+	}
+	if i.StartedAtIn != nil {
+		predicates = append(predicates, job.StartedAtIn(i.StartedAtIn...))
+	}
+	if i.StartedAtNotIn != nil {
+		predicates = append(predicates, job.StartedAtNotIn(i.StartedAtNotIn...))
+	}
+	if i.StartedAtGT != nil {
+		predicates = append(predicates, job.StartedAtGT(*i.StartedAtGT))
+	}
+	if i.StartedAtGTE != nil {
+		predicates = append(predicates, job.StartedAtGTE(*i.StartedAtGTE))
+	}
+	if i.StartedAtLT != nil {
+		predicates = append(predicates, job.StartedAtLT(*i.StartedAtLT))
+	}
+	if i.StartedAtLTE != nil {
+		predicates = append(predicates, job.StartedAtLTE(*i.StartedAtLTE))
+	}
+	if i.StartedAtIsNil != nil {
+		if *i.StartedAtIsNil {
+			predicates = append(predicates, job.StartedAtIsNil())
+		} else {
+			predicates = append(predicates, job.StartedAtNotNil())
+		}
+	}
+	if i.StartedAtNotNil != nil {
+		if *i.StartedAtNotNil {
+			predicates = append(predicates, job.StartedAtNotNil())
+		} else {
+			predicates = append(predicates, job.StartedAtIsNil())
+		}
+	}
+	if i.FinishedAt != nil {
+		predicates = append(predicates, job.FinishedAtEQ(*i.FinishedAt))
+	}
+	if i.FinishedAtNEQ != nil {
+		predicates = append(predicates, job.FinishedAtNEQ(*i.FinishedAtNEQ))
+	}
+	if i.FinishedAtIn != nil {
+		predicates = append(predicates, job.FinishedAtIn(i.FinishedAtIn...))
+	}
+	if i.FinishedAtNotIn != nil {
+		predicates = append(predicates, job.FinishedAtNotIn(i.FinishedAtNotIn...))
+	}
+	if i.FinishedAtGT != nil {
+		predicates = append(predicates, job.FinishedAtGT(*i.FinishedAtGT))
+	}
+	if i.FinishedAtGTE != nil {
+		predicates = append(predicates, job.FinishedAtGTE(*i.FinishedAtGTE))
+	}
+	if i.FinishedAtLT != nil {
+		predicates = append(predicates, job.FinishedAtLT(*i.FinishedAtLT))
+	}
+	if i.FinishedAtLTE != nil {
+		predicates = append(predicates, job.FinishedAtLTE(*i.FinishedAtLTE))
+	}
+	if i.FinishedAtIsNil != nil {
+		if *i.FinishedAtIsNil {
+			predicates = append(predicates, job.FinishedAtIsNil())
+		} else {
+			predicates = append(predicates, job.FinishedAtNotNil())
+		}
+	}
+	if i.FinishedAtNotNil != nil {
+		if *i.FinishedAtNotNil {
+			predicates = append(predicates, job.FinishedAtNotNil())
+		} else {
+			predicates = append(predicates, job.FinishedAtIsNil())
+		}
+	}
+	if i.Operation != nil {
+		predicates = append(predicates, job.OperationEQ(*i.Operation))
+	}
+	if i.OperationNEQ != nil {
+		predicates = append(predicates, job.OperationNEQ(*i.OperationNEQ))
+	}
+	if i.OperationIn != nil {
+		predicates = append(predicates, job.OperationIn(i.OperationIn...))
+	}
+	if i.OperationNotIn != nil {
+		predicates = append(predicates, job.OperationNotIn(i.OperationNotIn...))
+	}
+	if i.OperationIsNil != nil {
+		if *i.OperationIsNil {
+			predicates = append(predicates, job.OperationIsNil())
+		} else {
+			predicates = append(predicates, job.OperationNotNil())
+		}
+	}
+	if i.OperationNotNil != nil {
+		if *i.OperationNotNil {
+			predicates = append(predicates, job.OperationNotNil())
+		} else {
+			predicates = append(predicates, job.OperationIsNil())
+		}
+	}
+	if i.SkuID != nil {
+		predicates = append(predicates, job.SkuIDEQ(*i.SkuID))
+	}
+	if i.SkuIDNEQ != nil {
+		predicates = append(predicates, job.SkuIDNEQ(*i.SkuIDNEQ))
+	}
+	if i.SkuIDIn != nil {
+		predicates = append(predicates, job.SkuIDIn(i.SkuIDIn...))
+	}
+	if i.SkuIDNotIn != nil {
+		predicates = append(predicates, job.SkuIDNotIn(i.SkuIDNotIn...))
+	}
+	if i.SkuIDGT != nil {
+		predicates = append(predicates, job.SkuIDGT(*i.SkuIDGT))
+	}
+	if i.SkuIDGTE != nil {
+		predicates = append(predicates, job.SkuIDGTE(*i.SkuIDGTE))
+	}
+	if i.SkuIDLT != nil {
+		predicates = append(predicates, job.SkuIDLT(*i.SkuIDLT))
+	}
+	if i.SkuIDLTE != nil {
+		predicates = append(predicates, job.SkuIDLTE(*i.SkuIDLTE))
+	}
+	if i.SkuIDContains != nil {
+		predicates = append(predicates, job.SkuIDContains(*i.SkuIDContains))
+	}
+	if i.SkuIDHasPrefix != nil {
+		predicates = append(predicates, job.SkuIDHasPrefix(*i.SkuIDHasPrefix))
+	}
+	if i.SkuIDHasSuffix != nil {
+		predicates = append(predicates, job.SkuIDHasSuffix(*i.SkuIDHasSuffix))
+	}
+	if i.SkuIDIsNil != nil {
+		if *i.SkuIDIsNil {
+			predicates = append(predicates, job.SkuIDIsNil())
+		} else {
+			predicates = append(predicates, job.SkuIDNotNil())
+		}
+	}
+	if i.SkuIDNotNil != nil {
+		if *i.SkuIDNotNil {
+			predicates = append(predicates, job.SkuIDNotNil())
+		} else {
+			predicates = append(predicates, job.SkuIDIsNil())
+		}
+	}
+	if i.SkuIDEqualFold != nil {
+		predicates = append(predicates, job.SkuIDEqualFold(*i.SkuIDEqualFold))
+	}
+	if i.SkuIDContainsFold != nil {
+		predicates = append(predicates, job.SkuIDContainsFold(*i.SkuIDContainsFold))
+	}
+	if i.SkuName != nil {
+		predicates = append(predicates, job.SkuNameEQ(*i.SkuName))
+	}
+	if i.SkuNameNEQ != nil {
+		predicates = append(predicates, job.SkuNameNEQ(*i.SkuNameNEQ))
+	}
+	if i.SkuNameIn != nil {
+		predicates = append(predicates, job.SkuNameIn(i.SkuNameIn...))
+	}
+	if i.SkuNameNotIn != nil {
+		predicates = append(predicates, job.SkuNameNotIn(i.SkuNameNotIn...))
+	}
+	if i.SkuNameGT != nil {
+		predicates = append(predicates, job.SkuNameGT(*i.SkuNameGT))
+	}
+	if i.SkuNameGTE != nil {
+		predicates = append(predicates, job.SkuNameGTE(*i.SkuNameGTE))
+	}
+	if i.SkuNameLT != nil {
+		predicates = append(predicates, job.SkuNameLT(*i.SkuNameLT))
+	}
+	if i.SkuNameLTE != nil {
+		predicates = append(predicates, job.SkuNameLTE(*i.SkuNameLTE))
+	}
+	if i.SkuNameContains != nil {
+		predicates = append(predicates, job.SkuNameContains(*i.SkuNameContains))
+	}
+	if i.SkuNameHasPrefix != nil {
+		predicates = append(predicates, job.SkuNameHasPrefix(*i.SkuNameHasPrefix))
+	}
+	if i.SkuNameHasSuffix != nil {
+		predicates = append(predicates, job.SkuNameHasSuffix(*i.SkuNameHasSuffix))
+	}
+	if i.SkuNameIsNil != nil {
+		if *i.SkuNameIsNil {
+			predicates = append(predicates, job.SkuNameIsNil())
+		} else {
+			predicates = append(predicates, job.SkuNameNotNil())
+		}
+	}
+	if i.SkuNameNotNil != nil {
+		if *i.SkuNameNotNil {
+			predicates = append(predicates, job.SkuNameNotNil())
+		} else {
+			predicates = append(predicates, job.SkuNameIsNil())
+		}
+	}
+	if i.SkuNameEqualFold != nil {
+		predicates = append(predicates, job.SkuNameEqualFold(*i.SkuNameEqualFold))
+	}
+	if i.SkuNameContainsFold != nil {
+		predicates = append(predicates, job.SkuNameContainsFold(*i.SkuNameContainsFold))
+	}
+	if i.Force != nil {
+		predicates = append(predicates, job.ForceEQ(*i.Force))
+	}
+	if i.ForceNEQ != nil {
+		predicates = append(predicates, job.ForceNEQ(*i.ForceNEQ))
+	}
+	if i.Total != nil {
+		predicates = append(predicates, job.TotalEQ(*i.Total))
+	}
+	if i.TotalNEQ != nil {
+		predicates = append(predicates, job.TotalNEQ(*i.TotalNEQ))
+	}
+	if i.TotalIn != nil {
+		predicates = append(predicates, job.TotalIn(i.TotalIn...))
+	}
+	if i.TotalNotIn != nil {
+		predicates = append(predicates, job.TotalNotIn(i.TotalNotIn...))
+	}
+	if i.TotalGT != nil {
+		predicates = append(predicates, job.TotalGT(*i.TotalGT))
+	}
+	if i.TotalGTE != nil {
+		predicates = append(predicates, job.TotalGTE(*i.TotalGTE))
+	}
+	if i.TotalLT != nil {
+		predicates = append(predicates, job.TotalLT(*i.TotalLT))
+	}
+	if i.TotalLTE != nil {
+		predicates = append(predicates, job.TotalLTE(*i.TotalLTE))
+	}
+	if i.Succeeded != nil {
+		predicates = append(predicates, job.SucceededEQ(*i.Succeeded))
+	}
+	if i.SucceededNEQ != nil {
+		predicates = append(predicates, job.SucceededNEQ(*i.SucceededNEQ))
+	}
+	if i.SucceededIn != nil {
+		predicates = append(predicates, job.SucceededIn(i.SucceededIn...))
+	}
+	if i.SucceededNotIn != nil {
+		predicates = append(predicates, job.SucceededNotIn(i.SucceededNotIn...))
+	}
+	if i.SucceededGT != nil {
+		predicates = append(predicates, job.SucceededGT(*i.SucceededGT))
+	}
+	if i.SucceededGTE != nil {
+		predicates = append(predicates, job.SucceededGTE(*i.SucceededGTE))
+	}
+	if i.SucceededLT != nil {
+		predicates = append(predicates, job.SucceededLT(*i.SucceededLT))
+	}
+	if i.SucceededLTE != nil {
+		predicates = append(predicates, job.SucceededLTE(*i.SucceededLTE))
+	}
+	if i.Failed != nil {
+		predicates = append(predicates, job.FailedEQ(*i.Failed))
+	}
+	if i.FailedNEQ != nil {
+		predicates = append(predicates, job.FailedNEQ(*i.FailedNEQ))
+	}
+	if i.FailedIn != nil {
+		predicates = append(predicates, job.FailedIn(i.FailedIn...))
+	}
+	if i.FailedNotIn != nil {
+		predicates = append(predicates, job.FailedNotIn(i.FailedNotIn...))
+	}
+	if i.FailedGT != nil {
+		predicates = append(predicates, job.FailedGT(*i.FailedGT))
+	}
+	if i.FailedGTE != nil {
+		predicates = append(predicates, job.FailedGTE(*i.FailedGTE))
+	}
+	if i.FailedLT != nil {
+		predicates = append(predicates, job.FailedLT(*i.FailedLT))
+	}
+	if i.FailedLTE != nil {
+		predicates = append(predicates, job.FailedLTE(*i.FailedLTE))
+	}
+	if i.Skipped != nil {
+		predicates = append(predicates, job.SkippedEQ(*i.Skipped))
+	}
+	if i.SkippedNEQ != nil {
+		predicates = append(predicates, job.SkippedNEQ(*i.SkippedNEQ))
+	}
+	if i.SkippedIn != nil {
+		predicates = append(predicates, job.SkippedIn(i.SkippedIn...))
+	}
+	if i.SkippedNotIn != nil {
+		predicates = append(predicates, job.SkippedNotIn(i.SkippedNotIn...))
+	}
+	if i.SkippedGT != nil {
+		predicates = append(predicates, job.SkippedGT(*i.SkippedGT))
+	}
+	if i.SkippedGTE != nil {
+		predicates = append(predicates, job.SkippedGTE(*i.SkippedGTE))
+	}
+	if i.SkippedLT != nil {
+		predicates = append(predicates, job.SkippedLT(*i.SkippedLT))
+	}
+	if i.SkippedLTE != nil {
+		predicates = append(predicates, job.SkippedLTE(*i.SkippedLTE))
+	}
+
+	if i.HasSite != nil {
+		p := job.HasSiteWith(relay.Visible("Site"))
+		if !*i.HasSite {
+			p = job.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
+		for _, w := range i.HasSiteWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, job.HasSiteWith(append(with, relay.Visible("Site"))...))
+	}
+	if i.HasSku != nil {
+		p := job.HasSkuWith(relay.Visible("Sku"))
+		if !*i.HasSku {
+			p = job.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasSkuWith != nil {
+		if len(i.HasSkuWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSkuWith")
+		}
+		with := make([]predicate.Sku, 0, len(i.HasSkuWith)+1)
+		for _, w := range i.HasSkuWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideSkuWhereInput(err, "hasSkuWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, job.HasSkuWith(append(with, relay.Visible("Sku"))...))
+	}
+	if i.HasItems != nil {
+		p := job.HasItemsWith(relay.Visible("BulkItem"))
+		if !*i.HasItems {
+			p = job.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasItemsWith != nil {
+		if len(i.HasItemsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasItemsWith")
+		}
+		with := make([]predicate.BulkItem, 0, len(i.HasItemsWith)+1)
+		for _, w := range i.HasItemsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideBulkItemWhereInput(err, "hasItemsWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, job.HasItemsWith(append(with, relay.Visible("BulkItem"))...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyJobWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return job.And(predicates...), nil
+	}
+}
+
 // MachineWhereInput represents a where input for filtering Machine queries.
 type MachineWhereInput struct {
 	Predicates []predicate.Machine  `json:"-"`
@@ -4142,6 +5576,10 @@ type SiteWhereInput struct {
 	HasHealthAlerts     *bool                    `json:"hasHealthAlerts,omitempty"`
 	HasHealthAlertsWith []*HealthAlertWhereInput `json:"hasHealthAlertsWith,omitempty"`
 
+	// "jobs" edge predicates.
+	HasJobs     *bool            `json:"hasJobs,omitempty"`
+	HasJobsWith []*JobWhereInput `json:"hasJobsWith,omitempty"`
+
 	// "transitions" edge predicates.
 	HasTransitions     *bool                   `json:"hasTransitions,omitempty"`
 	HasTransitionsWith []*TransitionWhereInput `json:"hasTransitionsWith,omitempty"`
@@ -4518,6 +5956,27 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, site.HasHealthAlertsWith(append(with, relay.Visible("HealthAlert"))...))
+	}
+	if i.HasJobs != nil {
+		p := site.HasJobsWith(relay.Visible("Job"))
+		if !*i.HasJobs {
+			p = site.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasJobsWith != nil {
+		if len(i.HasJobsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasJobsWith")
+		}
+		with := make([]predicate.Job, 0, len(i.HasJobsWith)+1)
+		for _, w := range i.HasJobsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideJobWhereInput(err, "hasJobsWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, site.HasJobsWith(append(with, relay.Visible("Job"))...))
 	}
 	if i.HasTransitions != nil {
 		p := site.HasTransitionsWith(relay.Visible("Transition"))

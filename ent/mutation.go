@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
@@ -39,9 +41,11 @@ const (
 	// Node types.
 	TypeAllocation           = "Allocation"
 	TypeAllocationMembership = "AllocationMembership"
+	TypeBulkItem             = "BulkItem"
 	TypeExpectedMachine      = "ExpectedMachine"
 	TypeHealthAlert          = "HealthAlert"
 	TypeIdempotencyRecord    = "IdempotencyRecord"
+	TypeJob                  = "Job"
 	TypeMachine              = "Machine"
 	TypeMachineClaim         = "MachineClaim"
 	TypeSite                 = "Site"
@@ -1371,6 +1375,949 @@ func (m *AllocationMembershipMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown AllocationMembership edge %s", name)
+}
+
+// BulkItemMutation represents an operation that mutates the BulkItem nodes in the graph.
+type BulkItemMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *string
+	site_id        *string
+	machine_name   *string
+	outcome        *fleet.BulkOutcome
+	code           *string
+	reason         *string
+	message        *string
+	finished_at    *time.Time
+	clearedFields  map[string]struct{}
+	job            *string
+	clearedjob     bool
+	machine        *string
+	clearedmachine bool
+	done           bool
+	oldValue       func(context.Context) (*BulkItem, error)
+	predicates     []predicate.BulkItem
+}
+
+var _ ent.Mutation = (*BulkItemMutation)(nil)
+
+// bulkitemOption allows management of the mutation configuration using functional options.
+type bulkitemOption func(*BulkItemMutation)
+
+// newBulkItemMutation creates new mutation for the BulkItem entity.
+func newBulkItemMutation(c config, op Op, opts ...bulkitemOption) *BulkItemMutation {
+	m := &BulkItemMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeBulkItem,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withBulkItemID sets the ID field of the mutation.
+func withBulkItemID(id string) bulkitemOption {
+	return func(m *BulkItemMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *BulkItem
+		)
+		m.oldValue = func(ctx context.Context) (*BulkItem, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().BulkItem.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withBulkItem sets the old BulkItem of the mutation.
+func withBulkItem(node *BulkItem) bulkitemOption {
+	return func(m *BulkItemMutation) {
+		m.oldValue = func(context.Context) (*BulkItem, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m BulkItemMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m BulkItemMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of BulkItem entities.
+func (m *BulkItemMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *BulkItemMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *BulkItemMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().BulkItem.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *BulkItemMutation) SetSiteID(s string) {
+	m.site_id = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *BulkItemMutation) SiteID() (r string, exists bool) {
+	v := m.site_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *BulkItemMutation) ResetSiteID() {
+	m.site_id = nil
+}
+
+// SetJobID sets the "job_id" field.
+func (m *BulkItemMutation) SetJobID(s string) {
+	m.job = &s
+}
+
+// JobID returns the value of the "job_id" field in the mutation.
+func (m *BulkItemMutation) JobID() (r string, exists bool) {
+	v := m.job
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldJobID returns the old "job_id" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldJobID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldJobID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldJobID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldJobID: %w", err)
+	}
+	return oldValue.JobID, nil
+}
+
+// ResetJobID resets all changes to the "job_id" field.
+func (m *BulkItemMutation) ResetJobID() {
+	m.job = nil
+}
+
+// SetMachineID sets the "machine_id" field.
+func (m *BulkItemMutation) SetMachineID(s string) {
+	m.machine = &s
+}
+
+// MachineID returns the value of the "machine_id" field in the mutation.
+func (m *BulkItemMutation) MachineID() (r string, exists bool) {
+	v := m.machine
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineID returns the old "machine_id" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldMachineID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineID: %w", err)
+	}
+	return oldValue.MachineID, nil
+}
+
+// ClearMachineID clears the value of the "machine_id" field.
+func (m *BulkItemMutation) ClearMachineID() {
+	m.machine = nil
+	m.clearedFields[bulkitem.FieldMachineID] = struct{}{}
+}
+
+// MachineIDCleared returns if the "machine_id" field was cleared in this mutation.
+func (m *BulkItemMutation) MachineIDCleared() bool {
+	_, ok := m.clearedFields[bulkitem.FieldMachineID]
+	return ok
+}
+
+// ResetMachineID resets all changes to the "machine_id" field.
+func (m *BulkItemMutation) ResetMachineID() {
+	m.machine = nil
+	delete(m.clearedFields, bulkitem.FieldMachineID)
+}
+
+// SetMachineName sets the "machine_name" field.
+func (m *BulkItemMutation) SetMachineName(s string) {
+	m.machine_name = &s
+}
+
+// MachineName returns the value of the "machine_name" field in the mutation.
+func (m *BulkItemMutation) MachineName() (r string, exists bool) {
+	v := m.machine_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMachineName returns the old "machine_name" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldMachineName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMachineName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMachineName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMachineName: %w", err)
+	}
+	return oldValue.MachineName, nil
+}
+
+// ResetMachineName resets all changes to the "machine_name" field.
+func (m *BulkItemMutation) ResetMachineName() {
+	m.machine_name = nil
+}
+
+// SetOutcome sets the "outcome" field.
+func (m *BulkItemMutation) SetOutcome(fo fleet.BulkOutcome) {
+	m.outcome = &fo
+}
+
+// Outcome returns the value of the "outcome" field in the mutation.
+func (m *BulkItemMutation) Outcome() (r fleet.BulkOutcome, exists bool) {
+	v := m.outcome
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutcome returns the old "outcome" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldOutcome(ctx context.Context) (v fleet.BulkOutcome, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutcome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutcome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutcome: %w", err)
+	}
+	return oldValue.Outcome, nil
+}
+
+// ResetOutcome resets all changes to the "outcome" field.
+func (m *BulkItemMutation) ResetOutcome() {
+	m.outcome = nil
+}
+
+// SetCode sets the "code" field.
+func (m *BulkItemMutation) SetCode(s string) {
+	m.code = &s
+}
+
+// Code returns the value of the "code" field in the mutation.
+func (m *BulkItemMutation) Code() (r string, exists bool) {
+	v := m.code
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCode returns the old "code" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldCode(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCode: %w", err)
+	}
+	return oldValue.Code, nil
+}
+
+// ClearCode clears the value of the "code" field.
+func (m *BulkItemMutation) ClearCode() {
+	m.code = nil
+	m.clearedFields[bulkitem.FieldCode] = struct{}{}
+}
+
+// CodeCleared returns if the "code" field was cleared in this mutation.
+func (m *BulkItemMutation) CodeCleared() bool {
+	_, ok := m.clearedFields[bulkitem.FieldCode]
+	return ok
+}
+
+// ResetCode resets all changes to the "code" field.
+func (m *BulkItemMutation) ResetCode() {
+	m.code = nil
+	delete(m.clearedFields, bulkitem.FieldCode)
+}
+
+// SetReason sets the "reason" field.
+func (m *BulkItemMutation) SetReason(s string) {
+	m.reason = &s
+}
+
+// Reason returns the value of the "reason" field in the mutation.
+func (m *BulkItemMutation) Reason() (r string, exists bool) {
+	v := m.reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReason returns the old "reason" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReason: %w", err)
+	}
+	return oldValue.Reason, nil
+}
+
+// ClearReason clears the value of the "reason" field.
+func (m *BulkItemMutation) ClearReason() {
+	m.reason = nil
+	m.clearedFields[bulkitem.FieldReason] = struct{}{}
+}
+
+// ReasonCleared returns if the "reason" field was cleared in this mutation.
+func (m *BulkItemMutation) ReasonCleared() bool {
+	_, ok := m.clearedFields[bulkitem.FieldReason]
+	return ok
+}
+
+// ResetReason resets all changes to the "reason" field.
+func (m *BulkItemMutation) ResetReason() {
+	m.reason = nil
+	delete(m.clearedFields, bulkitem.FieldReason)
+}
+
+// SetMessage sets the "message" field.
+func (m *BulkItemMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *BulkItemMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *BulkItemMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetFinishedAt sets the "finished_at" field.
+func (m *BulkItemMutation) SetFinishedAt(t time.Time) {
+	m.finished_at = &t
+}
+
+// FinishedAt returns the value of the "finished_at" field in the mutation.
+func (m *BulkItemMutation) FinishedAt() (r time.Time, exists bool) {
+	v := m.finished_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFinishedAt returns the old "finished_at" field's value of the BulkItem entity.
+// If the BulkItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BulkItemMutation) OldFinishedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFinishedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFinishedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFinishedAt: %w", err)
+	}
+	return oldValue.FinishedAt, nil
+}
+
+// ClearFinishedAt clears the value of the "finished_at" field.
+func (m *BulkItemMutation) ClearFinishedAt() {
+	m.finished_at = nil
+	m.clearedFields[bulkitem.FieldFinishedAt] = struct{}{}
+}
+
+// FinishedAtCleared returns if the "finished_at" field was cleared in this mutation.
+func (m *BulkItemMutation) FinishedAtCleared() bool {
+	_, ok := m.clearedFields[bulkitem.FieldFinishedAt]
+	return ok
+}
+
+// ResetFinishedAt resets all changes to the "finished_at" field.
+func (m *BulkItemMutation) ResetFinishedAt() {
+	m.finished_at = nil
+	delete(m.clearedFields, bulkitem.FieldFinishedAt)
+}
+
+// ClearJob clears the "job" edge to the Job entity.
+func (m *BulkItemMutation) ClearJob() {
+	m.clearedjob = true
+	m.clearedFields[bulkitem.FieldJobID] = struct{}{}
+}
+
+// JobCleared reports if the "job" edge to the Job entity was cleared.
+func (m *BulkItemMutation) JobCleared() bool {
+	return m.clearedjob
+}
+
+// JobIDs returns the "job" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// JobID instead. It exists only for internal usage by the builders.
+func (m *BulkItemMutation) JobIDs() (ids []string) {
+	if id := m.job; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetJob resets all changes to the "job" edge.
+func (m *BulkItemMutation) ResetJob() {
+	m.job = nil
+	m.clearedjob = false
+}
+
+// ClearMachine clears the "machine" edge to the Machine entity.
+func (m *BulkItemMutation) ClearMachine() {
+	m.clearedmachine = true
+	m.clearedFields[bulkitem.FieldMachineID] = struct{}{}
+}
+
+// MachineCleared reports if the "machine" edge to the Machine entity was cleared.
+func (m *BulkItemMutation) MachineCleared() bool {
+	return m.MachineIDCleared() || m.clearedmachine
+}
+
+// MachineIDs returns the "machine" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// MachineID instead. It exists only for internal usage by the builders.
+func (m *BulkItemMutation) MachineIDs() (ids []string) {
+	if id := m.machine; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetMachine resets all changes to the "machine" edge.
+func (m *BulkItemMutation) ResetMachine() {
+	m.machine = nil
+	m.clearedmachine = false
+}
+
+// Where appends a list predicates to the BulkItemMutation builder.
+func (m *BulkItemMutation) Where(ps ...predicate.BulkItem) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the BulkItemMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *BulkItemMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.BulkItem, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *BulkItemMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *BulkItemMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (BulkItem).
+func (m *BulkItemMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *BulkItemMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.site_id != nil {
+		fields = append(fields, bulkitem.FieldSiteID)
+	}
+	if m.job != nil {
+		fields = append(fields, bulkitem.FieldJobID)
+	}
+	if m.machine != nil {
+		fields = append(fields, bulkitem.FieldMachineID)
+	}
+	if m.machine_name != nil {
+		fields = append(fields, bulkitem.FieldMachineName)
+	}
+	if m.outcome != nil {
+		fields = append(fields, bulkitem.FieldOutcome)
+	}
+	if m.code != nil {
+		fields = append(fields, bulkitem.FieldCode)
+	}
+	if m.reason != nil {
+		fields = append(fields, bulkitem.FieldReason)
+	}
+	if m.message != nil {
+		fields = append(fields, bulkitem.FieldMessage)
+	}
+	if m.finished_at != nil {
+		fields = append(fields, bulkitem.FieldFinishedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *BulkItemMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case bulkitem.FieldSiteID:
+		return m.SiteID()
+	case bulkitem.FieldJobID:
+		return m.JobID()
+	case bulkitem.FieldMachineID:
+		return m.MachineID()
+	case bulkitem.FieldMachineName:
+		return m.MachineName()
+	case bulkitem.FieldOutcome:
+		return m.Outcome()
+	case bulkitem.FieldCode:
+		return m.Code()
+	case bulkitem.FieldReason:
+		return m.Reason()
+	case bulkitem.FieldMessage:
+		return m.Message()
+	case bulkitem.FieldFinishedAt:
+		return m.FinishedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *BulkItemMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case bulkitem.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case bulkitem.FieldJobID:
+		return m.OldJobID(ctx)
+	case bulkitem.FieldMachineID:
+		return m.OldMachineID(ctx)
+	case bulkitem.FieldMachineName:
+		return m.OldMachineName(ctx)
+	case bulkitem.FieldOutcome:
+		return m.OldOutcome(ctx)
+	case bulkitem.FieldCode:
+		return m.OldCode(ctx)
+	case bulkitem.FieldReason:
+		return m.OldReason(ctx)
+	case bulkitem.FieldMessage:
+		return m.OldMessage(ctx)
+	case bulkitem.FieldFinishedAt:
+		return m.OldFinishedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown BulkItem field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BulkItemMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case bulkitem.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case bulkitem.FieldJobID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetJobID(v)
+		return nil
+	case bulkitem.FieldMachineID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineID(v)
+		return nil
+	case bulkitem.FieldMachineName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMachineName(v)
+		return nil
+	case bulkitem.FieldOutcome:
+		v, ok := value.(fleet.BulkOutcome)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutcome(v)
+		return nil
+	case bulkitem.FieldCode:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCode(v)
+		return nil
+	case bulkitem.FieldReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReason(v)
+		return nil
+	case bulkitem.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case bulkitem.FieldFinishedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFinishedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown BulkItem field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *BulkItemMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *BulkItemMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BulkItemMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown BulkItem numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *BulkItemMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(bulkitem.FieldMachineID) {
+		fields = append(fields, bulkitem.FieldMachineID)
+	}
+	if m.FieldCleared(bulkitem.FieldCode) {
+		fields = append(fields, bulkitem.FieldCode)
+	}
+	if m.FieldCleared(bulkitem.FieldReason) {
+		fields = append(fields, bulkitem.FieldReason)
+	}
+	if m.FieldCleared(bulkitem.FieldFinishedAt) {
+		fields = append(fields, bulkitem.FieldFinishedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *BulkItemMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *BulkItemMutation) ClearField(name string) error {
+	switch name {
+	case bulkitem.FieldMachineID:
+		m.ClearMachineID()
+		return nil
+	case bulkitem.FieldCode:
+		m.ClearCode()
+		return nil
+	case bulkitem.FieldReason:
+		m.ClearReason()
+		return nil
+	case bulkitem.FieldFinishedAt:
+		m.ClearFinishedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown BulkItem nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *BulkItemMutation) ResetField(name string) error {
+	switch name {
+	case bulkitem.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case bulkitem.FieldJobID:
+		m.ResetJobID()
+		return nil
+	case bulkitem.FieldMachineID:
+		m.ResetMachineID()
+		return nil
+	case bulkitem.FieldMachineName:
+		m.ResetMachineName()
+		return nil
+	case bulkitem.FieldOutcome:
+		m.ResetOutcome()
+		return nil
+	case bulkitem.FieldCode:
+		m.ResetCode()
+		return nil
+	case bulkitem.FieldReason:
+		m.ResetReason()
+		return nil
+	case bulkitem.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case bulkitem.FieldFinishedAt:
+		m.ResetFinishedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown BulkItem field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *BulkItemMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.job != nil {
+		edges = append(edges, bulkitem.EdgeJob)
+	}
+	if m.machine != nil {
+		edges = append(edges, bulkitem.EdgeMachine)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *BulkItemMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case bulkitem.EdgeJob:
+		if id := m.job; id != nil {
+			return []ent.Value{*id}
+		}
+	case bulkitem.EdgeMachine:
+		if id := m.machine; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *BulkItemMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *BulkItemMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *BulkItemMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedjob {
+		edges = append(edges, bulkitem.EdgeJob)
+	}
+	if m.clearedmachine {
+		edges = append(edges, bulkitem.EdgeMachine)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *BulkItemMutation) EdgeCleared(name string) bool {
+	switch name {
+	case bulkitem.EdgeJob:
+		return m.clearedjob
+	case bulkitem.EdgeMachine:
+		return m.clearedmachine
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *BulkItemMutation) ClearEdge(name string) error {
+	switch name {
+	case bulkitem.EdgeJob:
+		m.ClearJob()
+		return nil
+	case bulkitem.EdgeMachine:
+		m.ClearMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown BulkItem unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *BulkItemMutation) ResetEdge(name string) error {
+	switch name {
+	case bulkitem.EdgeJob:
+		m.ResetJob()
+		return nil
+	case bulkitem.EdgeMachine:
+		m.ResetMachine()
+		return nil
+	}
+	return fmt.Errorf("unknown BulkItem edge %s", name)
 }
 
 // ExpectedMachineMutation represents an operation that mutates the ExpectedMachine nodes in the graph.
@@ -4824,6 +5771,1585 @@ func (m *IdempotencyRecordMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown IdempotencyRecord edge %s", name)
 }
 
+// JobMutation represents an operation that mutates the Job nodes in the graph.
+type JobMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	created_at    *time.Time
+	kind          *fleet.JobKind
+	state         *fleet.JobState
+	actor         *string
+	started_at    *time.Time
+	finished_at   *time.Time
+	failure       **fleet.JobFailure
+	operation     *fleet.BulkOperation
+	sku_name      *string
+	force         *bool
+	total         *int
+	addtotal      *int
+	succeeded     *int
+	addsucceeded  *int
+	failed        *int
+	addfailed     *int
+	skipped       *int
+	addskipped    *int
+	clearedFields map[string]struct{}
+	site          *string
+	clearedsite   bool
+	sku           *string
+	clearedsku    bool
+	items         map[string]struct{}
+	removeditems  map[string]struct{}
+	cleareditems  bool
+	done          bool
+	oldValue      func(context.Context) (*Job, error)
+	predicates    []predicate.Job
+}
+
+var _ ent.Mutation = (*JobMutation)(nil)
+
+// jobOption allows management of the mutation configuration using functional options.
+type jobOption func(*JobMutation)
+
+// newJobMutation creates new mutation for the Job entity.
+func newJobMutation(c config, op Op, opts ...jobOption) *JobMutation {
+	m := &JobMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeJob,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withJobID sets the ID field of the mutation.
+func withJobID(id string) jobOption {
+	return func(m *JobMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Job
+		)
+		m.oldValue = func(ctx context.Context) (*Job, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Job.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withJob sets the old Job of the mutation.
+func withJob(node *Job) jobOption {
+	return func(m *JobMutation) {
+		m.oldValue = func(context.Context) (*Job, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m JobMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m JobMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Job entities.
+func (m *JobMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *JobMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *JobMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Job.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *JobMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *JobMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *JobMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *JobMutation) SetSiteID(s string) {
+	m.site = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *JobMutation) SiteID() (r string, exists bool) {
+	v := m.site
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *JobMutation) ResetSiteID() {
+	m.site = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *JobMutation) SetKind(fk fleet.JobKind) {
+	m.kind = &fk
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *JobMutation) Kind() (r fleet.JobKind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldKind(ctx context.Context) (v fleet.JobKind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *JobMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetState sets the "state" field.
+func (m *JobMutation) SetState(fs fleet.JobState) {
+	m.state = &fs
+}
+
+// State returns the value of the "state" field in the mutation.
+func (m *JobMutation) State() (r fleet.JobState, exists bool) {
+	v := m.state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldState returns the old "state" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldState(ctx context.Context) (v fleet.JobState, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldState: %w", err)
+	}
+	return oldValue.State, nil
+}
+
+// ResetState resets all changes to the "state" field.
+func (m *JobMutation) ResetState() {
+	m.state = nil
+}
+
+// SetActor sets the "actor" field.
+func (m *JobMutation) SetActor(s string) {
+	m.actor = &s
+}
+
+// Actor returns the value of the "actor" field in the mutation.
+func (m *JobMutation) Actor() (r string, exists bool) {
+	v := m.actor
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldActor returns the old "actor" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldActor(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldActor is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldActor requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldActor: %w", err)
+	}
+	return oldValue.Actor, nil
+}
+
+// ResetActor resets all changes to the "actor" field.
+func (m *JobMutation) ResetActor() {
+	m.actor = nil
+}
+
+// SetStartedAt sets the "started_at" field.
+func (m *JobMutation) SetStartedAt(t time.Time) {
+	m.started_at = &t
+}
+
+// StartedAt returns the value of the "started_at" field in the mutation.
+func (m *JobMutation) StartedAt() (r time.Time, exists bool) {
+	v := m.started_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartedAt returns the old "started_at" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldStartedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartedAt: %w", err)
+	}
+	return oldValue.StartedAt, nil
+}
+
+// ClearStartedAt clears the value of the "started_at" field.
+func (m *JobMutation) ClearStartedAt() {
+	m.started_at = nil
+	m.clearedFields[job.FieldStartedAt] = struct{}{}
+}
+
+// StartedAtCleared returns if the "started_at" field was cleared in this mutation.
+func (m *JobMutation) StartedAtCleared() bool {
+	_, ok := m.clearedFields[job.FieldStartedAt]
+	return ok
+}
+
+// ResetStartedAt resets all changes to the "started_at" field.
+func (m *JobMutation) ResetStartedAt() {
+	m.started_at = nil
+	delete(m.clearedFields, job.FieldStartedAt)
+}
+
+// SetFinishedAt sets the "finished_at" field.
+func (m *JobMutation) SetFinishedAt(t time.Time) {
+	m.finished_at = &t
+}
+
+// FinishedAt returns the value of the "finished_at" field in the mutation.
+func (m *JobMutation) FinishedAt() (r time.Time, exists bool) {
+	v := m.finished_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFinishedAt returns the old "finished_at" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldFinishedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFinishedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFinishedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFinishedAt: %w", err)
+	}
+	return oldValue.FinishedAt, nil
+}
+
+// ClearFinishedAt clears the value of the "finished_at" field.
+func (m *JobMutation) ClearFinishedAt() {
+	m.finished_at = nil
+	m.clearedFields[job.FieldFinishedAt] = struct{}{}
+}
+
+// FinishedAtCleared returns if the "finished_at" field was cleared in this mutation.
+func (m *JobMutation) FinishedAtCleared() bool {
+	_, ok := m.clearedFields[job.FieldFinishedAt]
+	return ok
+}
+
+// ResetFinishedAt resets all changes to the "finished_at" field.
+func (m *JobMutation) ResetFinishedAt() {
+	m.finished_at = nil
+	delete(m.clearedFields, job.FieldFinishedAt)
+}
+
+// SetFailure sets the "failure" field.
+func (m *JobMutation) SetFailure(ff *fleet.JobFailure) {
+	m.failure = &ff
+}
+
+// Failure returns the value of the "failure" field in the mutation.
+func (m *JobMutation) Failure() (r *fleet.JobFailure, exists bool) {
+	v := m.failure
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailure returns the old "failure" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldFailure(ctx context.Context) (v *fleet.JobFailure, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailure is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailure requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailure: %w", err)
+	}
+	return oldValue.Failure, nil
+}
+
+// ClearFailure clears the value of the "failure" field.
+func (m *JobMutation) ClearFailure() {
+	m.failure = nil
+	m.clearedFields[job.FieldFailure] = struct{}{}
+}
+
+// FailureCleared returns if the "failure" field was cleared in this mutation.
+func (m *JobMutation) FailureCleared() bool {
+	_, ok := m.clearedFields[job.FieldFailure]
+	return ok
+}
+
+// ResetFailure resets all changes to the "failure" field.
+func (m *JobMutation) ResetFailure() {
+	m.failure = nil
+	delete(m.clearedFields, job.FieldFailure)
+}
+
+// SetOperation sets the "operation" field.
+func (m *JobMutation) SetOperation(fo fleet.BulkOperation) {
+	m.operation = &fo
+}
+
+// Operation returns the value of the "operation" field in the mutation.
+func (m *JobMutation) Operation() (r fleet.BulkOperation, exists bool) {
+	v := m.operation
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOperation returns the old "operation" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldOperation(ctx context.Context) (v fleet.BulkOperation, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOperation is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOperation requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOperation: %w", err)
+	}
+	return oldValue.Operation, nil
+}
+
+// ClearOperation clears the value of the "operation" field.
+func (m *JobMutation) ClearOperation() {
+	m.operation = nil
+	m.clearedFields[job.FieldOperation] = struct{}{}
+}
+
+// OperationCleared returns if the "operation" field was cleared in this mutation.
+func (m *JobMutation) OperationCleared() bool {
+	_, ok := m.clearedFields[job.FieldOperation]
+	return ok
+}
+
+// ResetOperation resets all changes to the "operation" field.
+func (m *JobMutation) ResetOperation() {
+	m.operation = nil
+	delete(m.clearedFields, job.FieldOperation)
+}
+
+// SetSkuID sets the "sku_id" field.
+func (m *JobMutation) SetSkuID(s string) {
+	m.sku = &s
+}
+
+// SkuID returns the value of the "sku_id" field in the mutation.
+func (m *JobMutation) SkuID() (r string, exists bool) {
+	v := m.sku
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSkuID returns the old "sku_id" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldSkuID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSkuID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSkuID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSkuID: %w", err)
+	}
+	return oldValue.SkuID, nil
+}
+
+// ClearSkuID clears the value of the "sku_id" field.
+func (m *JobMutation) ClearSkuID() {
+	m.sku = nil
+	m.clearedFields[job.FieldSkuID] = struct{}{}
+}
+
+// SkuIDCleared returns if the "sku_id" field was cleared in this mutation.
+func (m *JobMutation) SkuIDCleared() bool {
+	_, ok := m.clearedFields[job.FieldSkuID]
+	return ok
+}
+
+// ResetSkuID resets all changes to the "sku_id" field.
+func (m *JobMutation) ResetSkuID() {
+	m.sku = nil
+	delete(m.clearedFields, job.FieldSkuID)
+}
+
+// SetSkuName sets the "sku_name" field.
+func (m *JobMutation) SetSkuName(s string) {
+	m.sku_name = &s
+}
+
+// SkuName returns the value of the "sku_name" field in the mutation.
+func (m *JobMutation) SkuName() (r string, exists bool) {
+	v := m.sku_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSkuName returns the old "sku_name" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldSkuName(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSkuName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSkuName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSkuName: %w", err)
+	}
+	return oldValue.SkuName, nil
+}
+
+// ClearSkuName clears the value of the "sku_name" field.
+func (m *JobMutation) ClearSkuName() {
+	m.sku_name = nil
+	m.clearedFields[job.FieldSkuName] = struct{}{}
+}
+
+// SkuNameCleared returns if the "sku_name" field was cleared in this mutation.
+func (m *JobMutation) SkuNameCleared() bool {
+	_, ok := m.clearedFields[job.FieldSkuName]
+	return ok
+}
+
+// ResetSkuName resets all changes to the "sku_name" field.
+func (m *JobMutation) ResetSkuName() {
+	m.sku_name = nil
+	delete(m.clearedFields, job.FieldSkuName)
+}
+
+// SetForce sets the "force" field.
+func (m *JobMutation) SetForce(b bool) {
+	m.force = &b
+}
+
+// Force returns the value of the "force" field in the mutation.
+func (m *JobMutation) Force() (r bool, exists bool) {
+	v := m.force
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldForce returns the old "force" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldForce(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldForce is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldForce requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldForce: %w", err)
+	}
+	return oldValue.Force, nil
+}
+
+// ResetForce resets all changes to the "force" field.
+func (m *JobMutation) ResetForce() {
+	m.force = nil
+}
+
+// SetTotal sets the "total" field.
+func (m *JobMutation) SetTotal(i int) {
+	m.total = &i
+	m.addtotal = nil
+}
+
+// Total returns the value of the "total" field in the mutation.
+func (m *JobMutation) Total() (r int, exists bool) {
+	v := m.total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotal returns the old "total" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldTotal(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotal: %w", err)
+	}
+	return oldValue.Total, nil
+}
+
+// AddTotal adds i to the "total" field.
+func (m *JobMutation) AddTotal(i int) {
+	if m.addtotal != nil {
+		*m.addtotal += i
+	} else {
+		m.addtotal = &i
+	}
+}
+
+// AddedTotal returns the value that was added to the "total" field in this mutation.
+func (m *JobMutation) AddedTotal() (r int, exists bool) {
+	v := m.addtotal
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTotal resets all changes to the "total" field.
+func (m *JobMutation) ResetTotal() {
+	m.total = nil
+	m.addtotal = nil
+}
+
+// SetSucceeded sets the "succeeded" field.
+func (m *JobMutation) SetSucceeded(i int) {
+	m.succeeded = &i
+	m.addsucceeded = nil
+}
+
+// Succeeded returns the value of the "succeeded" field in the mutation.
+func (m *JobMutation) Succeeded() (r int, exists bool) {
+	v := m.succeeded
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSucceeded returns the old "succeeded" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldSucceeded(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSucceeded is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSucceeded requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSucceeded: %w", err)
+	}
+	return oldValue.Succeeded, nil
+}
+
+// AddSucceeded adds i to the "succeeded" field.
+func (m *JobMutation) AddSucceeded(i int) {
+	if m.addsucceeded != nil {
+		*m.addsucceeded += i
+	} else {
+		m.addsucceeded = &i
+	}
+}
+
+// AddedSucceeded returns the value that was added to the "succeeded" field in this mutation.
+func (m *JobMutation) AddedSucceeded() (r int, exists bool) {
+	v := m.addsucceeded
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSucceeded resets all changes to the "succeeded" field.
+func (m *JobMutation) ResetSucceeded() {
+	m.succeeded = nil
+	m.addsucceeded = nil
+}
+
+// SetFailed sets the "failed" field.
+func (m *JobMutation) SetFailed(i int) {
+	m.failed = &i
+	m.addfailed = nil
+}
+
+// Failed returns the value of the "failed" field in the mutation.
+func (m *JobMutation) Failed() (r int, exists bool) {
+	v := m.failed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailed returns the old "failed" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldFailed(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailed: %w", err)
+	}
+	return oldValue.Failed, nil
+}
+
+// AddFailed adds i to the "failed" field.
+func (m *JobMutation) AddFailed(i int) {
+	if m.addfailed != nil {
+		*m.addfailed += i
+	} else {
+		m.addfailed = &i
+	}
+}
+
+// AddedFailed returns the value that was added to the "failed" field in this mutation.
+func (m *JobMutation) AddedFailed() (r int, exists bool) {
+	v := m.addfailed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFailed resets all changes to the "failed" field.
+func (m *JobMutation) ResetFailed() {
+	m.failed = nil
+	m.addfailed = nil
+}
+
+// SetSkipped sets the "skipped" field.
+func (m *JobMutation) SetSkipped(i int) {
+	m.skipped = &i
+	m.addskipped = nil
+}
+
+// Skipped returns the value of the "skipped" field in the mutation.
+func (m *JobMutation) Skipped() (r int, exists bool) {
+	v := m.skipped
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSkipped returns the old "skipped" field's value of the Job entity.
+// If the Job object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *JobMutation) OldSkipped(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSkipped is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSkipped requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSkipped: %w", err)
+	}
+	return oldValue.Skipped, nil
+}
+
+// AddSkipped adds i to the "skipped" field.
+func (m *JobMutation) AddSkipped(i int) {
+	if m.addskipped != nil {
+		*m.addskipped += i
+	} else {
+		m.addskipped = &i
+	}
+}
+
+// AddedSkipped returns the value that was added to the "skipped" field in this mutation.
+func (m *JobMutation) AddedSkipped() (r int, exists bool) {
+	v := m.addskipped
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSkipped resets all changes to the "skipped" field.
+func (m *JobMutation) ResetSkipped() {
+	m.skipped = nil
+	m.addskipped = nil
+}
+
+// ClearSite clears the "site" edge to the Site entity.
+func (m *JobMutation) ClearSite() {
+	m.clearedsite = true
+	m.clearedFields[job.FieldSiteID] = struct{}{}
+}
+
+// SiteCleared reports if the "site" edge to the Site entity was cleared.
+func (m *JobMutation) SiteCleared() bool {
+	return m.clearedsite
+}
+
+// SiteIDs returns the "site" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SiteID instead. It exists only for internal usage by the builders.
+func (m *JobMutation) SiteIDs() (ids []string) {
+	if id := m.site; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSite resets all changes to the "site" edge.
+func (m *JobMutation) ResetSite() {
+	m.site = nil
+	m.clearedsite = false
+}
+
+// ClearSku clears the "sku" edge to the Sku entity.
+func (m *JobMutation) ClearSku() {
+	m.clearedsku = true
+	m.clearedFields[job.FieldSkuID] = struct{}{}
+}
+
+// SkuCleared reports if the "sku" edge to the Sku entity was cleared.
+func (m *JobMutation) SkuCleared() bool {
+	return m.SkuIDCleared() || m.clearedsku
+}
+
+// SkuIDs returns the "sku" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SkuID instead. It exists only for internal usage by the builders.
+func (m *JobMutation) SkuIDs() (ids []string) {
+	if id := m.sku; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSku resets all changes to the "sku" edge.
+func (m *JobMutation) ResetSku() {
+	m.sku = nil
+	m.clearedsku = false
+}
+
+// AddItemIDs adds the "items" edge to the BulkItem entity by ids.
+func (m *JobMutation) AddItemIDs(ids ...string) {
+	if m.items == nil {
+		m.items = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.items[ids[i]] = struct{}{}
+	}
+}
+
+// ClearItems clears the "items" edge to the BulkItem entity.
+func (m *JobMutation) ClearItems() {
+	m.cleareditems = true
+}
+
+// ItemsCleared reports if the "items" edge to the BulkItem entity was cleared.
+func (m *JobMutation) ItemsCleared() bool {
+	return m.cleareditems
+}
+
+// RemoveItemIDs removes the "items" edge to the BulkItem entity by IDs.
+func (m *JobMutation) RemoveItemIDs(ids ...string) {
+	if m.removeditems == nil {
+		m.removeditems = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.items, ids[i])
+		m.removeditems[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedItems returns the removed IDs of the "items" edge to the BulkItem entity.
+func (m *JobMutation) RemovedItemsIDs() (ids []string) {
+	for id := range m.removeditems {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ItemsIDs returns the "items" edge IDs in the mutation.
+func (m *JobMutation) ItemsIDs() (ids []string) {
+	for id := range m.items {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetItems resets all changes to the "items" edge.
+func (m *JobMutation) ResetItems() {
+	m.items = nil
+	m.cleareditems = false
+	m.removeditems = nil
+}
+
+// Where appends a list predicates to the JobMutation builder.
+func (m *JobMutation) Where(ps ...predicate.Job) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the JobMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *JobMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Job, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *JobMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *JobMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Job).
+func (m *JobMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *JobMutation) Fields() []string {
+	fields := make([]string, 0, 16)
+	if m.created_at != nil {
+		fields = append(fields, job.FieldCreatedAt)
+	}
+	if m.site != nil {
+		fields = append(fields, job.FieldSiteID)
+	}
+	if m.kind != nil {
+		fields = append(fields, job.FieldKind)
+	}
+	if m.state != nil {
+		fields = append(fields, job.FieldState)
+	}
+	if m.actor != nil {
+		fields = append(fields, job.FieldActor)
+	}
+	if m.started_at != nil {
+		fields = append(fields, job.FieldStartedAt)
+	}
+	if m.finished_at != nil {
+		fields = append(fields, job.FieldFinishedAt)
+	}
+	if m.failure != nil {
+		fields = append(fields, job.FieldFailure)
+	}
+	if m.operation != nil {
+		fields = append(fields, job.FieldOperation)
+	}
+	if m.sku != nil {
+		fields = append(fields, job.FieldSkuID)
+	}
+	if m.sku_name != nil {
+		fields = append(fields, job.FieldSkuName)
+	}
+	if m.force != nil {
+		fields = append(fields, job.FieldForce)
+	}
+	if m.total != nil {
+		fields = append(fields, job.FieldTotal)
+	}
+	if m.succeeded != nil {
+		fields = append(fields, job.FieldSucceeded)
+	}
+	if m.failed != nil {
+		fields = append(fields, job.FieldFailed)
+	}
+	if m.skipped != nil {
+		fields = append(fields, job.FieldSkipped)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *JobMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case job.FieldCreatedAt:
+		return m.CreatedAt()
+	case job.FieldSiteID:
+		return m.SiteID()
+	case job.FieldKind:
+		return m.Kind()
+	case job.FieldState:
+		return m.State()
+	case job.FieldActor:
+		return m.Actor()
+	case job.FieldStartedAt:
+		return m.StartedAt()
+	case job.FieldFinishedAt:
+		return m.FinishedAt()
+	case job.FieldFailure:
+		return m.Failure()
+	case job.FieldOperation:
+		return m.Operation()
+	case job.FieldSkuID:
+		return m.SkuID()
+	case job.FieldSkuName:
+		return m.SkuName()
+	case job.FieldForce:
+		return m.Force()
+	case job.FieldTotal:
+		return m.Total()
+	case job.FieldSucceeded:
+		return m.Succeeded()
+	case job.FieldFailed:
+		return m.Failed()
+	case job.FieldSkipped:
+		return m.Skipped()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *JobMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case job.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case job.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case job.FieldKind:
+		return m.OldKind(ctx)
+	case job.FieldState:
+		return m.OldState(ctx)
+	case job.FieldActor:
+		return m.OldActor(ctx)
+	case job.FieldStartedAt:
+		return m.OldStartedAt(ctx)
+	case job.FieldFinishedAt:
+		return m.OldFinishedAt(ctx)
+	case job.FieldFailure:
+		return m.OldFailure(ctx)
+	case job.FieldOperation:
+		return m.OldOperation(ctx)
+	case job.FieldSkuID:
+		return m.OldSkuID(ctx)
+	case job.FieldSkuName:
+		return m.OldSkuName(ctx)
+	case job.FieldForce:
+		return m.OldForce(ctx)
+	case job.FieldTotal:
+		return m.OldTotal(ctx)
+	case job.FieldSucceeded:
+		return m.OldSucceeded(ctx)
+	case job.FieldFailed:
+		return m.OldFailed(ctx)
+	case job.FieldSkipped:
+		return m.OldSkipped(ctx)
+	}
+	return nil, fmt.Errorf("unknown Job field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *JobMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case job.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case job.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case job.FieldKind:
+		v, ok := value.(fleet.JobKind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case job.FieldState:
+		v, ok := value.(fleet.JobState)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetState(v)
+		return nil
+	case job.FieldActor:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetActor(v)
+		return nil
+	case job.FieldStartedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartedAt(v)
+		return nil
+	case job.FieldFinishedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFinishedAt(v)
+		return nil
+	case job.FieldFailure:
+		v, ok := value.(*fleet.JobFailure)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailure(v)
+		return nil
+	case job.FieldOperation:
+		v, ok := value.(fleet.BulkOperation)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOperation(v)
+		return nil
+	case job.FieldSkuID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSkuID(v)
+		return nil
+	case job.FieldSkuName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSkuName(v)
+		return nil
+	case job.FieldForce:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetForce(v)
+		return nil
+	case job.FieldTotal:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotal(v)
+		return nil
+	case job.FieldSucceeded:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSucceeded(v)
+		return nil
+	case job.FieldFailed:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailed(v)
+		return nil
+	case job.FieldSkipped:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSkipped(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Job field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *JobMutation) AddedFields() []string {
+	var fields []string
+	if m.addtotal != nil {
+		fields = append(fields, job.FieldTotal)
+	}
+	if m.addsucceeded != nil {
+		fields = append(fields, job.FieldSucceeded)
+	}
+	if m.addfailed != nil {
+		fields = append(fields, job.FieldFailed)
+	}
+	if m.addskipped != nil {
+		fields = append(fields, job.FieldSkipped)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *JobMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case job.FieldTotal:
+		return m.AddedTotal()
+	case job.FieldSucceeded:
+		return m.AddedSucceeded()
+	case job.FieldFailed:
+		return m.AddedFailed()
+	case job.FieldSkipped:
+		return m.AddedSkipped()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *JobMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case job.FieldTotal:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTotal(v)
+		return nil
+	case job.FieldSucceeded:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSucceeded(v)
+		return nil
+	case job.FieldFailed:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFailed(v)
+		return nil
+	case job.FieldSkipped:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSkipped(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Job numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *JobMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(job.FieldStartedAt) {
+		fields = append(fields, job.FieldStartedAt)
+	}
+	if m.FieldCleared(job.FieldFinishedAt) {
+		fields = append(fields, job.FieldFinishedAt)
+	}
+	if m.FieldCleared(job.FieldFailure) {
+		fields = append(fields, job.FieldFailure)
+	}
+	if m.FieldCleared(job.FieldOperation) {
+		fields = append(fields, job.FieldOperation)
+	}
+	if m.FieldCleared(job.FieldSkuID) {
+		fields = append(fields, job.FieldSkuID)
+	}
+	if m.FieldCleared(job.FieldSkuName) {
+		fields = append(fields, job.FieldSkuName)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *JobMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *JobMutation) ClearField(name string) error {
+	switch name {
+	case job.FieldStartedAt:
+		m.ClearStartedAt()
+		return nil
+	case job.FieldFinishedAt:
+		m.ClearFinishedAt()
+		return nil
+	case job.FieldFailure:
+		m.ClearFailure()
+		return nil
+	case job.FieldOperation:
+		m.ClearOperation()
+		return nil
+	case job.FieldSkuID:
+		m.ClearSkuID()
+		return nil
+	case job.FieldSkuName:
+		m.ClearSkuName()
+		return nil
+	}
+	return fmt.Errorf("unknown Job nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *JobMutation) ResetField(name string) error {
+	switch name {
+	case job.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case job.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case job.FieldKind:
+		m.ResetKind()
+		return nil
+	case job.FieldState:
+		m.ResetState()
+		return nil
+	case job.FieldActor:
+		m.ResetActor()
+		return nil
+	case job.FieldStartedAt:
+		m.ResetStartedAt()
+		return nil
+	case job.FieldFinishedAt:
+		m.ResetFinishedAt()
+		return nil
+	case job.FieldFailure:
+		m.ResetFailure()
+		return nil
+	case job.FieldOperation:
+		m.ResetOperation()
+		return nil
+	case job.FieldSkuID:
+		m.ResetSkuID()
+		return nil
+	case job.FieldSkuName:
+		m.ResetSkuName()
+		return nil
+	case job.FieldForce:
+		m.ResetForce()
+		return nil
+	case job.FieldTotal:
+		m.ResetTotal()
+		return nil
+	case job.FieldSucceeded:
+		m.ResetSucceeded()
+		return nil
+	case job.FieldFailed:
+		m.ResetFailed()
+		return nil
+	case job.FieldSkipped:
+		m.ResetSkipped()
+		return nil
+	}
+	return fmt.Errorf("unknown Job field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *JobMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.site != nil {
+		edges = append(edges, job.EdgeSite)
+	}
+	if m.sku != nil {
+		edges = append(edges, job.EdgeSku)
+	}
+	if m.items != nil {
+		edges = append(edges, job.EdgeItems)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *JobMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case job.EdgeSite:
+		if id := m.site; id != nil {
+			return []ent.Value{*id}
+		}
+	case job.EdgeSku:
+		if id := m.sku; id != nil {
+			return []ent.Value{*id}
+		}
+	case job.EdgeItems:
+		ids := make([]ent.Value, 0, len(m.items))
+		for id := range m.items {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *JobMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.removeditems != nil {
+		edges = append(edges, job.EdgeItems)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *JobMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case job.EdgeItems:
+		ids := make([]ent.Value, 0, len(m.removeditems))
+		for id := range m.removeditems {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *JobMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.clearedsite {
+		edges = append(edges, job.EdgeSite)
+	}
+	if m.clearedsku {
+		edges = append(edges, job.EdgeSku)
+	}
+	if m.cleareditems {
+		edges = append(edges, job.EdgeItems)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *JobMutation) EdgeCleared(name string) bool {
+	switch name {
+	case job.EdgeSite:
+		return m.clearedsite
+	case job.EdgeSku:
+		return m.clearedsku
+	case job.EdgeItems:
+		return m.cleareditems
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *JobMutation) ClearEdge(name string) error {
+	switch name {
+	case job.EdgeSite:
+		m.ClearSite()
+		return nil
+	case job.EdgeSku:
+		m.ClearSku()
+		return nil
+	}
+	return fmt.Errorf("unknown Job unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *JobMutation) ResetEdge(name string) error {
+	switch name {
+	case job.EdgeSite:
+		m.ResetSite()
+		return nil
+	case job.EdgeSku:
+		m.ResetSku()
+		return nil
+	case job.EdgeItems:
+		m.ResetItems()
+		return nil
+	}
+	return fmt.Errorf("unknown Job edge %s", name)
+}
+
 // MachineMutation represents an operation that mutates the Machine nodes in the graph.
 type MachineMutation struct {
 	config
@@ -7974,6 +10500,9 @@ type SiteMutation struct {
 	health_alerts            map[string]struct{}
 	removedhealth_alerts     map[string]struct{}
 	clearedhealth_alerts     bool
+	jobs                     map[string]struct{}
+	removedjobs              map[string]struct{}
+	clearedjobs              bool
 	transitions              map[string]struct{}
 	removedtransitions       map[string]struct{}
 	clearedtransitions       bool
@@ -8628,6 +11157,60 @@ func (m *SiteMutation) ResetHealthAlerts() {
 	m.removedhealth_alerts = nil
 }
 
+// AddJobIDs adds the "jobs" edge to the Job entity by ids.
+func (m *SiteMutation) AddJobIDs(ids ...string) {
+	if m.jobs == nil {
+		m.jobs = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.jobs[ids[i]] = struct{}{}
+	}
+}
+
+// ClearJobs clears the "jobs" edge to the Job entity.
+func (m *SiteMutation) ClearJobs() {
+	m.clearedjobs = true
+}
+
+// JobsCleared reports if the "jobs" edge to the Job entity was cleared.
+func (m *SiteMutation) JobsCleared() bool {
+	return m.clearedjobs
+}
+
+// RemoveJobIDs removes the "jobs" edge to the Job entity by IDs.
+func (m *SiteMutation) RemoveJobIDs(ids ...string) {
+	if m.removedjobs == nil {
+		m.removedjobs = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.jobs, ids[i])
+		m.removedjobs[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedJobs returns the removed IDs of the "jobs" edge to the Job entity.
+func (m *SiteMutation) RemovedJobsIDs() (ids []string) {
+	for id := range m.removedjobs {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// JobsIDs returns the "jobs" edge IDs in the mutation.
+func (m *SiteMutation) JobsIDs() (ids []string) {
+	for id := range m.jobs {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetJobs resets all changes to the "jobs" edge.
+func (m *SiteMutation) ResetJobs() {
+	m.jobs = nil
+	m.clearedjobs = false
+	m.removedjobs = nil
+}
+
 // AddTransitionIDs adds the "transitions" edge to the Transition entity by ids.
 func (m *SiteMutation) AddTransitionIDs(ids ...string) {
 	if m.transitions == nil {
@@ -8932,7 +11515,7 @@ func (m *SiteMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SiteMutation) AddedEdges() []string {
-	edges := make([]string, 0, 6)
+	edges := make([]string, 0, 7)
 	if m.skus != nil {
 		edges = append(edges, site.EdgeSkus)
 	}
@@ -8947,6 +11530,9 @@ func (m *SiteMutation) AddedEdges() []string {
 	}
 	if m.health_alerts != nil {
 		edges = append(edges, site.EdgeHealthAlerts)
+	}
+	if m.jobs != nil {
+		edges = append(edges, site.EdgeJobs)
 	}
 	if m.transitions != nil {
 		edges = append(edges, site.EdgeTransitions)
@@ -8988,6 +11574,12 @@ func (m *SiteMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case site.EdgeJobs:
+		ids := make([]ent.Value, 0, len(m.jobs))
+		for id := range m.jobs {
+			ids = append(ids, id)
+		}
+		return ids
 	case site.EdgeTransitions:
 		ids := make([]ent.Value, 0, len(m.transitions))
 		for id := range m.transitions {
@@ -9000,7 +11592,7 @@ func (m *SiteMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SiteMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 6)
+	edges := make([]string, 0, 7)
 	if m.removedskus != nil {
 		edges = append(edges, site.EdgeSkus)
 	}
@@ -9015,6 +11607,9 @@ func (m *SiteMutation) RemovedEdges() []string {
 	}
 	if m.removedhealth_alerts != nil {
 		edges = append(edges, site.EdgeHealthAlerts)
+	}
+	if m.removedjobs != nil {
+		edges = append(edges, site.EdgeJobs)
 	}
 	if m.removedtransitions != nil {
 		edges = append(edges, site.EdgeTransitions)
@@ -9056,6 +11651,12 @@ func (m *SiteMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case site.EdgeJobs:
+		ids := make([]ent.Value, 0, len(m.removedjobs))
+		for id := range m.removedjobs {
+			ids = append(ids, id)
+		}
+		return ids
 	case site.EdgeTransitions:
 		ids := make([]ent.Value, 0, len(m.removedtransitions))
 		for id := range m.removedtransitions {
@@ -9068,7 +11669,7 @@ func (m *SiteMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SiteMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 6)
+	edges := make([]string, 0, 7)
 	if m.clearedskus {
 		edges = append(edges, site.EdgeSkus)
 	}
@@ -9083,6 +11684,9 @@ func (m *SiteMutation) ClearedEdges() []string {
 	}
 	if m.clearedhealth_alerts {
 		edges = append(edges, site.EdgeHealthAlerts)
+	}
+	if m.clearedjobs {
+		edges = append(edges, site.EdgeJobs)
 	}
 	if m.clearedtransitions {
 		edges = append(edges, site.EdgeTransitions)
@@ -9104,6 +11708,8 @@ func (m *SiteMutation) EdgeCleared(name string) bool {
 		return m.clearedallocations
 	case site.EdgeHealthAlerts:
 		return m.clearedhealth_alerts
+	case site.EdgeJobs:
+		return m.clearedjobs
 	case site.EdgeTransitions:
 		return m.clearedtransitions
 	}
@@ -9136,6 +11742,9 @@ func (m *SiteMutation) ResetEdge(name string) error {
 		return nil
 	case site.EdgeHealthAlerts:
 		m.ResetHealthAlerts()
+		return nil
+	case site.EdgeJobs:
+		m.ResetJobs()
 		return nil
 	case site.EdgeTransitions:
 		m.ResetTransitions()

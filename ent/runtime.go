@@ -5,9 +5,11 @@ package ent
 import (
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/schema"
@@ -74,6 +76,21 @@ func init() {
 	allocationmembership.DefaultID = allocationmembershipDescID.Default.(func() string)
 	// allocationmembership.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	allocationmembership.IDValidator = allocationmembershipDescID.Validators[0].(func(string) error)
+	bulkitemMixin := schema.BulkItem{}.Mixin()
+	bulkitemMixinFields0 := bulkitemMixin[0].Fields()
+	_ = bulkitemMixinFields0
+	bulkitemFields := schema.BulkItem{}.Fields()
+	_ = bulkitemFields
+	// bulkitemDescMessage is the schema descriptor for message field.
+	bulkitemDescMessage := bulkitemFields[7].Descriptor()
+	// bulkitem.DefaultMessage holds the default value on creation for the message field.
+	bulkitem.DefaultMessage = bulkitemDescMessage.Default.(string)
+	// bulkitemDescID is the schema descriptor for id field.
+	bulkitemDescID := bulkitemMixinFields0[0].Descriptor()
+	// bulkitem.DefaultID holds the default value on creation for the id field.
+	bulkitem.DefaultID = bulkitemDescID.Default.(func() string)
+	// bulkitem.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	bulkitem.IDValidator = bulkitemDescID.Validators[0].(func(string) error)
 	expectedmachineMixin := schema.ExpectedMachine{}.Mixin()
 	expectedmachineMixinFields0 := expectedmachineMixin[0].Fields()
 	_ = expectedmachineMixinFields0
@@ -215,6 +232,43 @@ func init() {
 	idempotencyrecord.DefaultID = idempotencyrecordDescID.Default.(func() string)
 	// idempotencyrecord.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	idempotencyrecord.IDValidator = idempotencyrecordDescID.Validators[0].(func(string) error)
+	jobMixin := schema.Job{}.Mixin()
+	jobMixinFields0 := jobMixin[0].Fields()
+	_ = jobMixinFields0
+	jobMixinFields1 := jobMixin[1].Fields()
+	_ = jobMixinFields1
+	jobFields := schema.Job{}.Fields()
+	_ = jobFields
+	// jobDescCreatedAt is the schema descriptor for created_at field.
+	jobDescCreatedAt := jobMixinFields1[0].Descriptor()
+	// job.DefaultCreatedAt holds the default value on creation for the created_at field.
+	job.DefaultCreatedAt = jobDescCreatedAt.Default.(func() time.Time)
+	// jobDescForce is the schema descriptor for force field.
+	jobDescForce := jobFields[10].Descriptor()
+	// job.DefaultForce holds the default value on creation for the force field.
+	job.DefaultForce = jobDescForce.Default.(bool)
+	// jobDescTotal is the schema descriptor for total field.
+	jobDescTotal := jobFields[11].Descriptor()
+	// job.DefaultTotal holds the default value on creation for the total field.
+	job.DefaultTotal = jobDescTotal.Default.(int)
+	// jobDescSucceeded is the schema descriptor for succeeded field.
+	jobDescSucceeded := jobFields[12].Descriptor()
+	// job.DefaultSucceeded holds the default value on creation for the succeeded field.
+	job.DefaultSucceeded = jobDescSucceeded.Default.(int)
+	// jobDescFailed is the schema descriptor for failed field.
+	jobDescFailed := jobFields[13].Descriptor()
+	// job.DefaultFailed holds the default value on creation for the failed field.
+	job.DefaultFailed = jobDescFailed.Default.(int)
+	// jobDescSkipped is the schema descriptor for skipped field.
+	jobDescSkipped := jobFields[14].Descriptor()
+	// job.DefaultSkipped holds the default value on creation for the skipped field.
+	job.DefaultSkipped = jobDescSkipped.Default.(int)
+	// jobDescID is the schema descriptor for id field.
+	jobDescID := jobMixinFields0[0].Descriptor()
+	// job.DefaultID holds the default value on creation for the id field.
+	job.DefaultID = jobDescID.Default.(func() string)
+	// job.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	job.IDValidator = jobDescID.Validators[0].(func(string) error)
 	machineMixin := schema.Machine{}.Mixin()
 	machineMixinFields0 := machineMixin[0].Fields()
 	_ = machineMixinFields0

@@ -54,11 +54,13 @@ type SiteEdges struct {
 	Allocations []*Allocation `json:"allocations,omitempty"`
 	// Alerts that stand at this site.
 	HealthAlerts []*HealthAlert `json:"health_alerts,omitempty"`
+	// Jobs at this site.
+	Jobs []*Job `json:"jobs,omitempty"`
 	// History of everything at this site.
 	Transitions []*Transition `json:"transitions,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [6]bool
+	loadedTypes [7]bool
 	// connections holds what was loaded of connections beside their rows, by the
 	// field and its arguments.
 	connections map[string]relay.Loaded
@@ -68,6 +70,7 @@ type SiteEdges struct {
 	namedExpectedMachines map[string][]*ExpectedMachine
 	namedAllocations      map[string][]*Allocation
 	namedHealthAlerts     map[string][]*HealthAlert
+	namedJobs             map[string][]*Job
 	namedTransitions      map[string][]*Transition
 }
 
@@ -116,10 +119,19 @@ func (e SiteEdges) HealthAlertsOrErr() ([]*HealthAlert, error) {
 	return nil, &NotLoadedError{edge: "health_alerts"}
 }
 
+// JobsOrErr returns the Jobs value or an error if the edge
+// was not loaded in eager-loading.
+func (e SiteEdges) JobsOrErr() ([]*Job, error) {
+	if e.loadedTypes[5] {
+		return e.Jobs, nil
+	}
+	return nil, &NotLoadedError{edge: "jobs"}
+}
+
 // TransitionsOrErr returns the Transitions value or an error if the edge
 // was not loaded in eager-loading.
 func (e SiteEdges) TransitionsOrErr() ([]*Transition, error) {
-	if e.loadedTypes[5] {
+	if e.loadedTypes[6] {
 		return e.Transitions, nil
 	}
 	return nil, &NotLoadedError{edge: "transitions"}
@@ -241,6 +253,11 @@ func (_m *Site) QueryAllocations() *AllocationQuery {
 // QueryHealthAlerts queries the "health_alerts" edge of the Site entity.
 func (_m *Site) QueryHealthAlerts() *HealthAlertQuery {
 	return NewSiteClient(_m.config).QueryHealthAlerts(_m)
+}
+
+// QueryJobs queries the "jobs" edge of the Site entity.
+func (_m *Site) QueryJobs() *JobQuery {
+	return NewSiteClient(_m.config).QueryJobs(_m)
 }
 
 // QueryTransitions queries the "transitions" edge of the Site entity.
@@ -412,6 +429,30 @@ func (_m *Site) appendNamedHealthAlerts(name string, edges ...*HealthAlert) {
 		_m.Edges.namedHealthAlerts[name] = []*HealthAlert{}
 	} else {
 		_m.Edges.namedHealthAlerts[name] = append(_m.Edges.namedHealthAlerts[name], edges...)
+	}
+}
+
+// NamedJobs returns the Jobs named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Site) NamedJobs(name string) ([]*Job, error) {
+	if _m.Edges.namedJobs == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedJobs[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Site) appendNamedJobs(name string, edges ...*Job) {
+	if _m.Edges.namedJobs == nil {
+		_m.Edges.namedJobs = make(map[string][]*Job)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedJobs[name] = []*Job{}
+	} else {
+		_m.Edges.namedJobs[name] = append(_m.Edges.namedJobs[name], edges...)
 	}
 }
 

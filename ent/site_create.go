@@ -8,6 +8,7 @@ import (
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
@@ -207,6 +208,21 @@ func (_c *SiteCreate) AddHealthAlerts(v ...*HealthAlert) *SiteCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddHealthAlertIDs(ids...)
+}
+
+// AddJobIDs adds the "jobs" edge to the Job entity by IDs.
+func (_c *SiteCreate) AddJobIDs(ids ...string) *SiteCreate {
+	_c.mutation.AddJobIDs(ids...)
+	return _c
+}
+
+// AddJobs adds the "jobs" edges to the Job entity.
+func (_c *SiteCreate) AddJobs(v ...*Job) *SiteCreate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddJobIDs(ids...)
 }
 
 // AddTransitionIDs adds the "transitions" edge to the Transition entity by IDs.
@@ -459,6 +475,22 @@ func (_c *SiteCreate) createSpec() (*Site, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(healthalert.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.JobsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.JobsTable,
+			Columns: []string{site.JobsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(job.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

@@ -8,6 +8,7 @@ import (
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/site"
@@ -35,6 +36,7 @@ type SiteQuery struct {
 	withExpectedMachines      *ExpectedMachineQuery
 	withAllocations           *AllocationQuery
 	withHealthAlerts          *HealthAlertQuery
+	withJobs                  *JobQuery
 	withTransitions           *TransitionQuery
 	loadTotal                 []func(context.Context, []*Site) error
 	modifiers                 []func(*sql.Selector)
@@ -43,6 +45,7 @@ type SiteQuery struct {
 	withNamedExpectedMachines map[string]*ExpectedMachineQuery
 	withNamedAllocations      map[string]*AllocationQuery
 	withNamedHealthAlerts     map[string]*HealthAlertQuery
+	withNamedJobs             map[string]*JobQuery
 	withNamedTransitions      map[string]*TransitionQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
@@ -183,6 +186,28 @@ func (_q *SiteQuery) QueryHealthAlerts() *HealthAlertQuery {
 			sqlgraph.From(site.Table, site.FieldID, selector),
 			sqlgraph.To(healthalert.Table, healthalert.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, site.HealthAlertsTable, site.HealthAlertsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryJobs chains the current query on the "jobs" edge.
+func (_q *SiteQuery) QueryJobs() *JobQuery {
+	query := (&JobClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, selector),
+			sqlgraph.To(job.Table, job.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.JobsTable, site.JobsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -409,6 +434,7 @@ func (_q *SiteQuery) Clone() *SiteQuery {
 		withExpectedMachines: _q.withExpectedMachines.Clone(),
 		withAllocations:      _q.withAllocations.Clone(),
 		withHealthAlerts:     _q.withHealthAlerts.Clone(),
+		withJobs:             _q.withJobs.Clone(),
 		withTransitions:      _q.withTransitions.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
@@ -469,6 +495,17 @@ func (_q *SiteQuery) WithHealthAlerts(opts ...func(*HealthAlertQuery)) *SiteQuer
 		opt(query)
 	}
 	_q.withHealthAlerts = query
+	return _q
+}
+
+// WithJobs tells the query-builder to eager-load the nodes that are connected to
+// the "jobs" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithJobs(opts ...func(*JobQuery)) *SiteQuery {
+	query := (&JobClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withJobs = query
 	return _q
 }
 
@@ -561,12 +598,13 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 	var (
 		nodes       = []*Site{}
 		_spec       = _q.querySpec()
-		loadedTypes = [6]bool{
+		loadedTypes = [7]bool{
 			_q.withSkus != nil,
 			_q.withMachines != nil,
 			_q.withExpectedMachines != nil,
 			_q.withAllocations != nil,
 			_q.withHealthAlerts != nil,
+			_q.withJobs != nil,
 			_q.withTransitions != nil,
 		}
 	)
@@ -626,6 +664,13 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 			return nil, err
 		}
 	}
+	if query := _q.withJobs; query != nil {
+		if err := _q.loadJobs(ctx, query, nodes,
+			func(n *Site) { n.Edges.Jobs = []*Job{} },
+			func(n *Site, e *Job) { n.Edges.Jobs = append(n.Edges.Jobs, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withTransitions; query != nil {
 		if err := _q.loadTransitions(ctx, query, nodes,
 			func(n *Site) { n.Edges.Transitions = []*Transition{} },
@@ -665,6 +710,13 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 		if err := _q.loadHealthAlerts(ctx, query, nodes,
 			func(n *Site) { n.appendNamedHealthAlerts(name) },
 			func(n *Site, e *HealthAlert) { n.appendNamedHealthAlerts(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedJobs {
+		if err := _q.loadJobs(ctx, query, nodes,
+			func(n *Site) { n.appendNamedJobs(name) },
+			func(n *Site, e *Job) { n.appendNamedJobs(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -818,6 +870,36 @@ func (_q *SiteQuery) loadHealthAlerts(ctx context.Context, query *HealthAlertQue
 	}
 	query.Where(predicate.HealthAlert(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(site.HealthAlertsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SiteID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "site_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SiteQuery) loadJobs(ctx context.Context, query *JobQuery, nodes []*Site, init func(*Site), assign func(*Site, *Job)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Site)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(job.FieldSiteID)
+	}
+	query.Where(predicate.Job(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.JobsColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -1053,6 +1135,20 @@ func (_q *SiteQuery) WithNamedHealthAlerts(name string, opts ...func(*HealthAler
 		_q.withNamedHealthAlerts = make(map[string]*HealthAlertQuery)
 	}
 	_q.withNamedHealthAlerts[name] = query
+	return _q
+}
+
+// WithNamedJobs tells the query-builder to eager-load the nodes that are connected to the "jobs"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithNamedJobs(name string, opts ...func(*JobQuery)) *SiteQuery {
+	query := (&JobClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedJobs == nil {
+		_q.withNamedJobs = make(map[string]*JobQuery)
+	}
+	_q.withNamedJobs[name] = query
 	return _q
 }
 

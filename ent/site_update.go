@@ -8,6 +8,7 @@ import (
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/predicate"
 	"fleetgraph/ent/site"
@@ -202,6 +203,21 @@ func (_u *SiteUpdate) AddHealthAlerts(v ...*HealthAlert) *SiteUpdate {
 	return _u.AddHealthAlertIDs(ids...)
 }
 
+// AddJobIDs adds the "jobs" edge to the Job entity by IDs.
+func (_u *SiteUpdate) AddJobIDs(ids ...string) *SiteUpdate {
+	_u.mutation.AddJobIDs(ids...)
+	return _u
+}
+
+// AddJobs adds the "jobs" edges to the Job entity.
+func (_u *SiteUpdate) AddJobs(v ...*Job) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddJobIDs(ids...)
+}
+
 // AddTransitionIDs adds the "transitions" edge to the Transition entity by IDs.
 func (_u *SiteUpdate) AddTransitionIDs(ids ...string) *SiteUpdate {
 	_u.mutation.AddTransitionIDs(ids...)
@@ -325,6 +341,27 @@ func (_u *SiteUpdate) RemoveHealthAlerts(v ...*HealthAlert) *SiteUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveHealthAlertIDs(ids...)
+}
+
+// ClearJobs clears all "jobs" edges to the Job entity.
+func (_u *SiteUpdate) ClearJobs() *SiteUpdate {
+	_u.mutation.ClearJobs()
+	return _u
+}
+
+// RemoveJobIDs removes the "jobs" edge to Job entities by IDs.
+func (_u *SiteUpdate) RemoveJobIDs(ids ...string) *SiteUpdate {
+	_u.mutation.RemoveJobIDs(ids...)
+	return _u
+}
+
+// RemoveJobs removes "jobs" edges to Job entities.
+func (_u *SiteUpdate) RemoveJobs(v ...*Job) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveJobIDs(ids...)
 }
 
 // ClearTransitions clears all "transitions" edges to the Transition entity.
@@ -649,6 +686,51 @@ func (_u *SiteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
+	if _u.mutation.JobsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.JobsTable,
+			Columns: []string{site.JobsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(job.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedJobsIDs(); len(nodes) > 0 && !_u.mutation.JobsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.JobsTable,
+			Columns: []string{site.JobsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(job.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.JobsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.JobsTable,
+			Columns: []string{site.JobsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(job.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
 	if _u.mutation.TransitionsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -882,6 +964,21 @@ func (_u *SiteUpdateOne) AddHealthAlerts(v ...*HealthAlert) *SiteUpdateOne {
 	return _u.AddHealthAlertIDs(ids...)
 }
 
+// AddJobIDs adds the "jobs" edge to the Job entity by IDs.
+func (_u *SiteUpdateOne) AddJobIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.AddJobIDs(ids...)
+	return _u
+}
+
+// AddJobs adds the "jobs" edges to the Job entity.
+func (_u *SiteUpdateOne) AddJobs(v ...*Job) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddJobIDs(ids...)
+}
+
 // AddTransitionIDs adds the "transitions" edge to the Transition entity by IDs.
 func (_u *SiteUpdateOne) AddTransitionIDs(ids ...string) *SiteUpdateOne {
 	_u.mutation.AddTransitionIDs(ids...)
@@ -1005,6 +1102,27 @@ func (_u *SiteUpdateOne) RemoveHealthAlerts(v ...*HealthAlert) *SiteUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveHealthAlertIDs(ids...)
+}
+
+// ClearJobs clears all "jobs" edges to the Job entity.
+func (_u *SiteUpdateOne) ClearJobs() *SiteUpdateOne {
+	_u.mutation.ClearJobs()
+	return _u
+}
+
+// RemoveJobIDs removes the "jobs" edge to Job entities by IDs.
+func (_u *SiteUpdateOne) RemoveJobIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.RemoveJobIDs(ids...)
+	return _u
+}
+
+// RemoveJobs removes "jobs" edges to Job entities.
+func (_u *SiteUpdateOne) RemoveJobs(v ...*Job) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveJobIDs(ids...)
 }
 
 // ClearTransitions clears all "transitions" edges to the Transition entity.
@@ -1352,6 +1470,51 @@ func (_u *SiteUpdateOne) sqlSave(ctx context.Context) (_node *Site, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(healthalert.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.JobsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.JobsTable,
+			Columns: []string{site.JobsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(job.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedJobsIDs(); len(nodes) > 0 && !_u.mutation.JobsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.JobsTable,
+			Columns: []string{site.JobsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(job.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.JobsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.JobsTable,
+			Columns: []string{site.JobsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(job.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

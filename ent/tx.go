@@ -16,12 +16,16 @@ type Tx struct {
 	Allocation *AllocationClient
 	// AllocationMembership is the client for interacting with the AllocationMembership builders.
 	AllocationMembership *AllocationMembershipClient
+	// BulkItem is the client for interacting with the BulkItem builders.
+	BulkItem *BulkItemClient
 	// ExpectedMachine is the client for interacting with the ExpectedMachine builders.
 	ExpectedMachine *ExpectedMachineClient
 	// HealthAlert is the client for interacting with the HealthAlert builders.
 	HealthAlert *HealthAlertClient
 	// IdempotencyRecord is the client for interacting with the IdempotencyRecord builders.
 	IdempotencyRecord *IdempotencyRecordClient
+	// Job is the client for interacting with the Job builders.
+	Job *JobClient
 	// Machine is the client for interacting with the Machine builders.
 	Machine *MachineClient
 	// MachineClaim is the client for interacting with the MachineClaim builders.
@@ -169,9 +173,11 @@ func (tx *Tx) Client() *Client {
 func (tx *Tx) init() {
 	tx.Allocation = NewAllocationClient(tx.config)
 	tx.AllocationMembership = NewAllocationMembershipClient(tx.config)
+	tx.BulkItem = NewBulkItemClient(tx.config)
 	tx.ExpectedMachine = NewExpectedMachineClient(tx.config)
 	tx.HealthAlert = NewHealthAlertClient(tx.config)
 	tx.IdempotencyRecord = NewIdempotencyRecordClient(tx.config)
+	tx.Job = NewJobClient(tx.config)
 	tx.Machine = NewMachineClient(tx.config)
 	tx.MachineClaim = NewMachineClaimClient(tx.config)
 	tx.Site = NewSiteClient(tx.config)

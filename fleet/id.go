@@ -21,6 +21,8 @@ const (
 	PrefixMembership  = "member"
 	PrefixClaim       = "claim"
 	PrefixWork        = "work"
+	PrefixJob         = "job"
+	PrefixBulkItem    = "bulkitem"
 )
 
 // crockford is the alphabet of TypeID: base 32 without i, l, o, u.

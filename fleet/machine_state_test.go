@@ -3,7 +3,6 @@ package fleet_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -88,9 +87,8 @@ func TestOnlyTheRowsOfTheTableAreAllowed(t *testing.T) {
 
 func TestTheDocumentedDiagramIsThatOfTheTable(t *testing.T) {
 	t.Parallel()
-	const path = "../docs/machine-states.md"
 	var b strings.Builder
-	b.WriteString("```mermaid\nstateDiagram-v2\n    [*] --> INGESTING: " + string(fleet.EventDiscovered) + "\n")
+	b.WriteString("    [*] --> INGESTING: " + string(fleet.EventDiscovered) + "\n")
 	name := func(p fleet.MachinePosition) string {
 		if p.Sub != "" {
 			return string(p.Sub)
@@ -104,19 +102,7 @@ func TestTheDocumentedDiagramIsThatOfTheTable(t *testing.T) {
 			}
 		}
 	}
-	b.WriteString("```\n")
-	page, err := os.ReadFile(path)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(page), "```mermaid")
-	require.True(t, ok)
-	_, after, ok := strings.Cut(rest, "```\n")
-	require.True(t, ok)
-	want := before + b.String() + after
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
-		return
-	}
-	require.Equal(t, want, string(page), "run go test ./fleet -update")
+	documented(t, "../docs/machine-states.md", b.String())
 }
 
 func TestIDsTellTheirTypeAndSortByTime(t *testing.T) {

@@ -14,13 +14,14 @@ const (
 
 	SubjectExpectedMachine SubjectType = "EXPECTED_MACHINE" // an expected machine
 	SubjectAllocation      SubjectType = "ALLOCATION"       // an allocation
+	SubjectJob             SubjectType = "JOB"              // a job
 )
 
 // Values lists the subject types, for ent.
 func (SubjectType) Values() []string {
 	return []string{
 		string(SubjectSite), string(SubjectSku), string(SubjectMachine), string(SubjectToken),
-		string(SubjectExpectedMachine), string(SubjectAllocation),
+		string(SubjectExpectedMachine), string(SubjectAllocation), string(SubjectJob),
 	}
 }
 

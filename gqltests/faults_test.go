@@ -255,6 +255,22 @@ func mutations(t *testing.T, h *hall) []mutation {
 			references: []reference{{field: "workId", prefix: fleet.PrefixWork, reason: "WORK_NOT_FOUND", foreign: h.there.work, set: single("workId")}},
 		},
 		{
+			name: "bulkAssignSku", payload: "job { id }", role: "OPERATOR", forceable: true,
+			input:      variables{"siteId": h.here.id, "skuId": h.here.spare, "where": variables{"name": "nobody"}, "all": false, "force": false, "dryRun": false},
+			faults:     bulkRefused(),
+			references: []reference{site, sku},
+		},
+		{
+			name: "bulkUnassignSku", payload: "job { id }", role: "OPERATOR", forceable: true,
+			input:      variables{"siteId": h.here.id, "skuId": h.here.spare, "where": variables{}, "all": true, "force": false, "dryRun": false},
+			faults:     bulkRefused(),
+			references: []reference{site, sku},
+		},
+		{
+			name: "cancelJob", payload: "job { id }", role: "OPERATOR", input: variables{"jobId": h.here.job},
+			references: []reference{{field: "jobId", prefix: fleet.PrefixJob, reason: "JOB_NOT_FOUND", foreign: h.there.job, set: single("jobId")}},
+		},
+		{
 			name: "deleteSku", payload: "deletedSkuId", role: "ADMIN", input: variables{"skuId": h.here.deletable}, references: []reference{sku},
 		},
 		{
@@ -315,6 +331,27 @@ func mutations(t *testing.T, h *hall) []mutation {
 			}),
 			references: []reference{site},
 		},
+	}
+}
+
+// bulkRefused are faults of the filter of a bulk change.
+func bulkRefused() []invalid {
+	filter := func(where variables) variables { return variables{"where": where, "all": false} }
+	nested := variables{"name": "n"}
+	for range 8 {
+		nested = variables{"not": nested}
+	}
+	return []invalid{
+		{"a filter without a condition", filter(variables{}), "FILTER_EMPTY", "where"},
+		{"a filter of null", filter(variables{"name": nil}), "FILTER_EMPTY", "where"},
+		{"a filter, and all", variables{"where": variables{"name": "n"}, "all": true}, "FILTER_NOT_EMPTY", "all"},
+		{"an empty filter in a list", filter(variables{"or": []any{variables{}}}), "WHERE_EMPTY", "where"},
+		{"an empty list of filters", filter(variables{"and": []any{}}), "WHERE_EMPTY", "where"},
+		{"a filter too deep", filter(nested), "WHERE_TOO_DEEP", "where"},
+		{"a name with NUL", filter(variables{"name": "a\x00b"}), "WHERE_TEXT_INVALID", "where"},
+		{"a list too long", filter(variables{"nameIn": slices.Repeat([]any{"n"}, 501)}), "WHERE_LIST_TOO_LONG", "where"},
+		{"a state that is none", filter(variables{"stateIn": []any{enum("BROKEN")}}), validation, "where.stateIn.0"},
+		{"a field that is none", filter(variables{"colour": "red"}), validation, "where.colour"},
 	}
 }
 

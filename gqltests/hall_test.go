@@ -27,6 +27,7 @@ type place struct {
 	work, worker                      string // id of what is wanted of working, and its agent's secret
 	expected                          string // an expected machine
 	surplus                           string // another
+	job, item                         string // a job that nobody works on, and its item
 }
 
 // hall is a server with two sites that hold the same, and a caller of each role,
@@ -81,6 +82,7 @@ func (h *hall) fill(t *testing.T, p *place) {
 	require.Equal(t, "UPDATING_INVENTORY", h.called(t, verifySku, variables{"machineId": p.working}).SubState)
 	p.work = h.openWork(t, p.working)
 	p.worker = h.issueToken(t, variables{"name": p.name + "-worker", "role": "AGENT", "machineId": p.working})
+	p.job, p.item = h.park(t, *p)
 }
 
 func (h *hall) newPlace(t *testing.T, name string) place {

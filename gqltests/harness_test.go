@@ -167,14 +167,16 @@ func (b *bundle) configureSite(t *testing.T, id string, config variables) {
 	b.settle(t)
 }
 
-// settle waits until the work that follows changes of SKUs and sites is done.
+// settle waits until the work that follows changes of SKUs and sites is done, and no job
+// is under way.
 func (b *bundle) settle(t *testing.T) {
 	t.Helper()
 	conn := b.sql(t)
 	require.Eventually(t, func() bool {
 		var open int
 		require.NoError(t, conn.QueryRow(t.Context(), `SELECT count(*) FROM river_job
-			WHERE kind IN ('sku.evaluate', 'site.evaluate') AND state IN ('available', 'running', 'retryable', 'scheduled')`).Scan(&open))
+			WHERE kind IN ('sku.evaluate', 'site.evaluate', 'bulk.run') AND state IN ('available', 'running', 'retryable', 'scheduled')
+				AND scheduled_at < now() + interval '1 hour'`).Scan(&open))
 		return open == 0
 	}, polling, tick)
 }

@@ -376,3 +376,68 @@ func TestAStopHandsOutWhatWasAcknowledgedAndEndsAllStreams(t *testing.T) {
 	b.stop()
 	require.Less(t, time.Since(start), 10*time.Second)
 }
+
+// followJob is what tests follow jobs with.
+const followJob = `subscription($id: ID!, $after: Cursor) { job(id: $id, after: $after) {
+	__typename
+	... on JobSnapshot { cursor job { state ... on BulkJob { total done } } }
+	... on JobChange { cursor transition { sequence cause } job { state ... on BulkJob { done } } }
+	... on JobEnd { cursor transition { sequence cause } job { state summary ... on BulkJob { done } } }
+} }`
+
+type jobEvent struct {
+	Job struct {
+		Typename   string `json:"__typename"`
+		Cursor     string
+		Transition *change
+		Job        bulkJob
+	}
+}
+
+func TestAJobIsFollowedToItsEnd(t *testing.T) {
+	t.Parallel()
+	f := newFloor(t)
+	ids := f.machines(t, "a", 120)
+	hold := f.hold(t, ids[10])
+	id := f.bulk(t, f.operator, bulkAssign, f.assignment("a")).Job.ID
+	s := f.connect(t, f.issueToken(t, variables{"name": "viewer", "role": "VIEWER", "siteIds": []string{f.site}}))
+	s.subscribe(t, "1", followJob, variables{"id": id})
+	var e jobEvent
+	s.data(t, "1", &e)
+	require.Equal(t, "JobSnapshot", e.Job.Typename)
+	require.Equal(t, 120, e.Job.Job.Total)
+	start := e.Job.Cursor
+	hold.release(t)
+	var causes []string
+	for e.Job.Typename != "JobEnd" {
+		e = jobEvent{}
+		s.data(t, "1", &e)
+		causes = append(causes, e.Job.Transition.Cause)
+	}
+	require.Contains(t, causes, "PROGRESS")
+	require.Equal(t, []string{"SUCCEEDED", "SUCCEEDED"}, []string{causes[len(causes)-1], e.Job.Job.State})
+	require.Equal(t, 120, e.Job.Job.Done)
+	require.Equal(t, message{Type: "complete", ID: "1"}, s.next(t))
+
+	s.subscribe(t, "2", followJob, variables{"id": id, "after": e.Job.Cursor})
+	require.Equal(t, message{Type: "complete", ID: "2"}, s.next(t), "behind the end")
+	s.subscribe(t, "3", followJob, variables{"id": id})
+	s.data(t, "3", &e)
+	require.Equal(t, []string{"JobSnapshot", "SUCCEEDED"}, []string{e.Job.Typename, e.Job.Job.State})
+	require.Equal(t, message{Type: "complete", ID: "3"}, s.next(t))
+	s.subscribe(t, "4", followJob, variables{"id": id, "after": start})
+	for i := range causes {
+		s.data(t, "4", &e)
+		require.Equal(t, causes[i], e.Job.Transition.Cause)
+	}
+	require.Equal(t, message{Type: "complete", ID: "4"}, s.next(t))
+
+	f.createSite(t, "other")
+	var sites struct {
+		Site struct{ ID string }
+	}
+	f.must(t, `{ site(name: "other") { id } }`, nil, &sites)
+	other := f.connect(t, f.issueToken(t, variables{"name": "other", "role": "VIEWER", "siteIds": []string{sites.Site.ID}}))
+	other.subscribe(t, "1", followJob, variables{"id": id})
+	require.Equal(t, "JOB_NOT_FOUND", other.refused(t, "1").Extensions.Reason)
+}

@@ -16,6 +16,11 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
+// What happens to a followed job.
+type JobEvent interface {
+	IsJobEvent()
+}
+
 // What happens to a followed machine.
 type MachineEvent interface {
 	IsMachineEvent()
@@ -108,6 +113,104 @@ type BomValidationInput struct {
 	AutoGenerateMissingSku graphql.Omittable[*bool] `json:"autoGenerateMissingSku,omitempty"`
 	// Shortest time between two attempts to generate a SKU from one machine, at least 1s. Default: 300s.
 	AutoGenerateMissingSkuInterval graphql.Omittable[*time.Duration] `json:"autoGenerateMissingSkuInterval,omitempty"`
+}
+
+// Input of bulkAssignSku.
+type BulkAssignSkuInput struct {
+	// The site of the SKU and the machines.
+	SiteID string `json:"siteId"`
+	// The SKU to assign.
+	SkuID string `json:"skuId"`
+	// Which machines of the site; a filter without a condition is refused, unless all is true.
+	Where *ent.MachineWhereInput `json:"where"`
+	// Says that every machine of the site is meant, with a filter that has no condition.
+	All bool `json:"all"`
+	// Whether to assign whatever SKU and state a machine has; needs an admin.
+	Force bool `json:"force"`
+	// Only says what would become of each machine. Writes nothing, and the idempotency key is not used up.
+	DryRun bool `json:"dryRun"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of bulkAssignSku.
+type BulkAssignSkuPayload struct {
+	// The job; null for a dry run.
+	Job *ent.BulkJob `json:"job,omitempty"`
+	// Number of machines that the filter found.
+	Matched int `json:"matched"`
+	// What would become of the machines; null unless it is a dry run.
+	Preview *BulkPreview `json:"preview,omitempty"`
+}
+
+// What a bulk change would do now.
+type BulkPreview struct {
+	// Number of machines that would be changed.
+	Succeeded int `json:"succeeded"`
+	// Number of machines whose change would be refused.
+	Failed int `json:"failed"`
+	// Number of machines with nothing to change.
+	Skipped int `json:"skipped"`
+	// What would become of single machines, at most 200: first those whose change would be refused, then those with nothing to change, each by name.
+	Items []*BulkPreviewItem `json:"items"`
+}
+
+// What would become of one machine in a bulk change.
+type BulkPreviewItem struct {
+	// The machine.
+	Machine *ent.Machine `json:"machine"`
+	// Name of the machine.
+	MachineName string `json:"machineName"`
+	// What would become of it: SUCCEEDED, FAILED or SKIPPED.
+	Outcome fleet.BulkOutcome `json:"outcome"`
+	// Class of the refusal, as in an error's extensions; null without one.
+	Code *string `json:"code,omitempty"`
+	// Stable word for why the machine would not be changed; null where it would.
+	Reason *string `json:"reason,omitempty"`
+	// Why the machine would not be changed, for a person; otherwise empty.
+	Message string `json:"message"`
+}
+
+// Input of bulkUnassignSku.
+type BulkUnassignSkuInput struct {
+	// The site of the machines.
+	SiteID string `json:"siteId"`
+	// Take only this SKU away; absent: whichever a machine has.
+	SkuID graphql.Omittable[*string] `json:"skuId,omitempty"`
+	// Which machines of the site; a filter without a condition is refused, unless all is true.
+	Where *ent.MachineWhereInput `json:"where"`
+	// Says that every machine of the site is meant, with a filter that has no condition.
+	All bool `json:"all"`
+	// Whether to do it whatever state a machine is in; needs an admin.
+	Force bool `json:"force"`
+	// Only says what would become of each machine. Writes nothing, and the idempotency key is not used up.
+	DryRun bool `json:"dryRun"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of bulkUnassignSku.
+type BulkUnassignSkuPayload struct {
+	// The job; null for a dry run.
+	Job *ent.BulkJob `json:"job,omitempty"`
+	// Number of machines that the filter found.
+	Matched int `json:"matched"`
+	// What would become of the machines; null unless it is a dry run.
+	Preview *BulkPreview `json:"preview,omitempty"`
+}
+
+// Input of cancelJob.
+type CancelJobInput struct {
+	// The job to stop.
+	JobID string `json:"jobId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of cancelJob.
+type CancelJobPayload struct {
+	// The job after the call.
+	Job ent.AnyJob `json:"job"`
 }
 
 // Input of claimWork.
@@ -460,6 +563,40 @@ type IssueTokenPayload struct {
 	// The secret to present as bearer; null in the answer to a repeat.
 	Secret *string `json:"secret,omitempty"`
 }
+
+// A change of a followed job, or its progress.
+type JobChange struct {
+	// The change.
+	Transition *ent.Transition `json:"transition"`
+	// The job as it is when the event is sent, which may be later than the change.
+	Job ent.AnyJob `json:"job,omitempty"`
+	// Place behind this change.
+	Cursor relay.Cursor `json:"cursor"`
+}
+
+func (JobChange) IsJobEvent() {}
+
+// The end of a followed job, after which nothing comes.
+type JobEnd struct {
+	// The last change.
+	Transition *ent.Transition `json:"transition"`
+	// The job as it ended.
+	Job ent.AnyJob `json:"job,omitempty"`
+	// Place behind it.
+	Cursor relay.Cursor `json:"cursor"`
+}
+
+func (JobEnd) IsJobEvent() {}
+
+// Where the following of a job starts: the job with all changes up to the cursor. Nothing comes behind that of a job that has ended.
+type JobSnapshot struct {
+	// The job; never null here.
+	Job ent.AnyJob `json:"job,omitempty"`
+	// Place behind these changes.
+	Cursor relay.Cursor `json:"cursor"`
+}
+
+func (JobSnapshot) IsJobEvent() {}
 
 // A change of a followed machine.
 type MachineChange struct {

@@ -24,6 +24,7 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	BulkJob() BulkJobResolver
 	ExpectedMachine() ExpectedMachineResolver
 	Machine() MachineResolver
 	Mutation() MutationResolver
@@ -114,6 +115,88 @@ type ComplexityRoot struct {
 		Enabled                            func(childComplexity int) int
 		FindMatchInterval                  func(childComplexity int) int
 		IgnoreUnassignedMachines           func(childComplexity int) int
+	}
+
+	BulkAssignSkuPayload struct {
+		Job     func(childComplexity int) int
+		Matched func(childComplexity int) int
+		Preview func(childComplexity int) int
+	}
+
+	BulkItem struct {
+		Code        func(childComplexity int) int
+		FinishedAt  func(childComplexity int) int
+		ID          func(childComplexity int) int
+		JobID       func(childComplexity int) int
+		Machine     func(childComplexity int) int
+		MachineID   func(childComplexity int) int
+		MachineName func(childComplexity int) int
+		Message     func(childComplexity int) int
+		Outcome     func(childComplexity int) int
+		Reason      func(childComplexity int) int
+	}
+
+	BulkItemConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	BulkItemEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	BulkJob struct {
+		Actor      func(childComplexity int) int
+		CreatedAt  func(childComplexity int) int
+		Done       func(childComplexity int) int
+		Failed     func(childComplexity int) int
+		Failure    func(childComplexity int) int
+		FinishedAt func(childComplexity int) int
+		Force      func(childComplexity int) int
+		ID         func(childComplexity int) int
+		Items      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, where *ent.BulkItemWhereInput) int
+		Kind       func(childComplexity int) int
+		Operation  func(childComplexity int) int
+		Site       func(childComplexity int) int
+		SiteID     func(childComplexity int) int
+		Skipped    func(childComplexity int) int
+		Sku        func(childComplexity int) int
+		SkuID      func(childComplexity int) int
+		SkuName    func(childComplexity int) int
+		StartedAt  func(childComplexity int) int
+		State      func(childComplexity int) int
+		Succeeded  func(childComplexity int) int
+		Summary    func(childComplexity int) int
+		Total      func(childComplexity int) int
+	}
+
+	BulkPreview struct {
+		Failed    func(childComplexity int) int
+		Items     func(childComplexity int) int
+		Skipped   func(childComplexity int) int
+		Succeeded func(childComplexity int) int
+	}
+
+	BulkPreviewItem struct {
+		Code        func(childComplexity int) int
+		Machine     func(childComplexity int) int
+		MachineName func(childComplexity int) int
+		Message     func(childComplexity int) int
+		Outcome     func(childComplexity int) int
+		Reason      func(childComplexity int) int
+	}
+
+	BulkUnassignSkuPayload struct {
+		Job     func(childComplexity int) int
+		Matched func(childComplexity int) int
+		Preview func(childComplexity int) int
+	}
+
+	CancelJobPayload struct {
+		Job func(childComplexity int) int
 	}
 
 	ChassisComponent struct {
@@ -343,6 +426,41 @@ type ComplexityRoot struct {
 		Token  func(childComplexity int) int
 	}
 
+	JobChange struct {
+		Cursor     func(childComplexity int) int
+		Job        func(childComplexity int) int
+		Transition func(childComplexity int) int
+	}
+
+	JobConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	JobEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	JobEnd struct {
+		Cursor     func(childComplexity int) int
+		Job        func(childComplexity int) int
+		Transition func(childComplexity int) int
+	}
+
+	JobFailure struct {
+		Code    func(childComplexity int) int
+		Message func(childComplexity int) int
+		Reason  func(childComplexity int) int
+	}
+
+	JobSnapshot struct {
+		Cursor func(childComplexity int) int
+		Job    func(childComplexity int) int
+	}
+
 	Label struct {
 		Key   func(childComplexity int) int
 		Value func(childComplexity int) int
@@ -455,6 +573,9 @@ type ComplexityRoot struct {
 	Mutation struct {
 		AllocateMachine            func(childComplexity int, input AllocateMachineInput) int
 		AssignSku                  func(childComplexity int, input AssignSkuInput) int
+		BulkAssignSku              func(childComplexity int, input BulkAssignSkuInput) int
+		BulkUnassignSku            func(childComplexity int, input BulkUnassignSkuInput) int
+		CancelJob                  func(childComplexity int, input CancelJobInput) int
 		ClaimWork                  func(childComplexity int, input ClaimWorkInput) int
 		ClearHealthAlert           func(childComplexity int, input ClearHealthAlertInput) int
 		CreateExpectedMachine      func(childComplexity int, input CreateExpectedMachineInput) int
@@ -517,6 +638,8 @@ type ComplexityRoot struct {
 		ExplainSku        func(childComplexity int, machineID string, first *int) int
 		GenerateSku       func(childComplexity int, machineID string, name *string) int
 		HealthAlerts      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
+		Job               func(childComplexity int, id string) int
+		Jobs              func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.JobOrder, where *ent.JobWhereInput) int
 		Machine           func(childComplexity int, site string, name *string, serialNumber *string, bmcMacAddress *string) int
 		Machines          func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
 		Node              func(childComplexity int, id string) int
@@ -585,6 +708,7 @@ type ComplexityRoot struct {
 		ExpectedMachines  func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) int
 		HealthAlerts      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
 		ID                func(childComplexity int) int
+		Jobs              func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.JobOrder, where *ent.JobWhereInput) int
 		MachineValidation func(childComplexity int) int
 		Machines          func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) int
 		Name              func(childComplexity int) int
@@ -718,6 +842,7 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
+		Job        func(childComplexity int, id string, after *relay.Cursor) int
 		Machine    func(childComplexity int, id string, after *relay.Cursor) int
 		SiteEvents func(childComplexity int, site string, after *relay.Cursor, kinds []fleet.SubjectType) int
 	}
@@ -1130,6 +1255,350 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.BomValidation.IgnoreUnassignedMachines(childComplexity), true
+
+	case "BulkAssignSkuPayload.job":
+		if e.ComplexityRoot.BulkAssignSkuPayload.Job == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkAssignSkuPayload.Job(childComplexity), true
+	case "BulkAssignSkuPayload.matched":
+		if e.ComplexityRoot.BulkAssignSkuPayload.Matched == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkAssignSkuPayload.Matched(childComplexity), true
+	case "BulkAssignSkuPayload.preview":
+		if e.ComplexityRoot.BulkAssignSkuPayload.Preview == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkAssignSkuPayload.Preview(childComplexity), true
+
+	case "BulkItem.code":
+		if e.ComplexityRoot.BulkItem.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.Code(childComplexity), true
+	case "BulkItem.finishedAt":
+		if e.ComplexityRoot.BulkItem.FinishedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.FinishedAt(childComplexity), true
+	case "BulkItem.id":
+		if e.ComplexityRoot.BulkItem.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.ID(childComplexity), true
+	case "BulkItem.jobId":
+		if e.ComplexityRoot.BulkItem.JobID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.JobID(childComplexity), true
+	case "BulkItem.machine":
+		if e.ComplexityRoot.BulkItem.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.Machine(childComplexity), true
+	case "BulkItem.machineId":
+		if e.ComplexityRoot.BulkItem.MachineID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.MachineID(childComplexity), true
+	case "BulkItem.machineName":
+		if e.ComplexityRoot.BulkItem.MachineName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.MachineName(childComplexity), true
+	case "BulkItem.message":
+		if e.ComplexityRoot.BulkItem.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.Message(childComplexity), true
+	case "BulkItem.outcome":
+		if e.ComplexityRoot.BulkItem.Outcome == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.Outcome(childComplexity), true
+	case "BulkItem.reason":
+		if e.ComplexityRoot.BulkItem.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItem.Reason(childComplexity), true
+
+	case "BulkItemConnection.edges":
+		if e.ComplexityRoot.BulkItemConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItemConnection.Edges(childComplexity), true
+	case "BulkItemConnection.nodes":
+		if e.ComplexityRoot.BulkItemConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItemConnection.Nodes(childComplexity), true
+	case "BulkItemConnection.pageInfo":
+		if e.ComplexityRoot.BulkItemConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItemConnection.PageInfo(childComplexity), true
+	case "BulkItemConnection.totalCount":
+		if e.ComplexityRoot.BulkItemConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItemConnection.TotalCount(childComplexity), true
+
+	case "BulkItemEdge.cursor":
+		if e.ComplexityRoot.BulkItemEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItemEdge.Cursor(childComplexity), true
+	case "BulkItemEdge.node":
+		if e.ComplexityRoot.BulkItemEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkItemEdge.Node(childComplexity), true
+
+	case "BulkJob.actor":
+		if e.ComplexityRoot.BulkJob.Actor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Actor(childComplexity), true
+	case "BulkJob.createdAt":
+		if e.ComplexityRoot.BulkJob.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.CreatedAt(childComplexity), true
+	case "BulkJob.done":
+		if e.ComplexityRoot.BulkJob.Done == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Done(childComplexity), true
+	case "BulkJob.failed":
+		if e.ComplexityRoot.BulkJob.Failed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Failed(childComplexity), true
+	case "BulkJob.failure":
+		if e.ComplexityRoot.BulkJob.Failure == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Failure(childComplexity), true
+	case "BulkJob.finishedAt":
+		if e.ComplexityRoot.BulkJob.FinishedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.FinishedAt(childComplexity), true
+	case "BulkJob.force":
+		if e.ComplexityRoot.BulkJob.Force == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Force(childComplexity), true
+	case "BulkJob.id":
+		if e.ComplexityRoot.BulkJob.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.ID(childComplexity), true
+	case "BulkJob.items":
+		if e.ComplexityRoot.BulkJob.Items == nil {
+			break
+		}
+
+		args, err := ec.field_BulkJob_items_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.BulkJob.Items(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["where"].(*ent.BulkItemWhereInput)), true
+	case "BulkJob.kind":
+		if e.ComplexityRoot.BulkJob.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Kind(childComplexity), true
+	case "BulkJob.operation":
+		if e.ComplexityRoot.BulkJob.Operation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Operation(childComplexity), true
+	case "BulkJob.site":
+		if e.ComplexityRoot.BulkJob.Site == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Site(childComplexity), true
+	case "BulkJob.siteId":
+		if e.ComplexityRoot.BulkJob.SiteID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.SiteID(childComplexity), true
+	case "BulkJob.skipped":
+		if e.ComplexityRoot.BulkJob.Skipped == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Skipped(childComplexity), true
+	case "BulkJob.sku":
+		if e.ComplexityRoot.BulkJob.Sku == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Sku(childComplexity), true
+	case "BulkJob.skuId":
+		if e.ComplexityRoot.BulkJob.SkuID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.SkuID(childComplexity), true
+	case "BulkJob.skuName":
+		if e.ComplexityRoot.BulkJob.SkuName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.SkuName(childComplexity), true
+	case "BulkJob.startedAt":
+		if e.ComplexityRoot.BulkJob.StartedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.StartedAt(childComplexity), true
+	case "BulkJob.state":
+		if e.ComplexityRoot.BulkJob.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.State(childComplexity), true
+	case "BulkJob.succeeded":
+		if e.ComplexityRoot.BulkJob.Succeeded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Succeeded(childComplexity), true
+	case "BulkJob.summary":
+		if e.ComplexityRoot.BulkJob.Summary == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Summary(childComplexity), true
+	case "BulkJob.total":
+		if e.ComplexityRoot.BulkJob.Total == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkJob.Total(childComplexity), true
+
+	case "BulkPreview.failed":
+		if e.ComplexityRoot.BulkPreview.Failed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreview.Failed(childComplexity), true
+	case "BulkPreview.items":
+		if e.ComplexityRoot.BulkPreview.Items == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreview.Items(childComplexity), true
+	case "BulkPreview.skipped":
+		if e.ComplexityRoot.BulkPreview.Skipped == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreview.Skipped(childComplexity), true
+	case "BulkPreview.succeeded":
+		if e.ComplexityRoot.BulkPreview.Succeeded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreview.Succeeded(childComplexity), true
+
+	case "BulkPreviewItem.code":
+		if e.ComplexityRoot.BulkPreviewItem.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreviewItem.Code(childComplexity), true
+	case "BulkPreviewItem.machine":
+		if e.ComplexityRoot.BulkPreviewItem.Machine == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreviewItem.Machine(childComplexity), true
+	case "BulkPreviewItem.machineName":
+		if e.ComplexityRoot.BulkPreviewItem.MachineName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreviewItem.MachineName(childComplexity), true
+	case "BulkPreviewItem.message":
+		if e.ComplexityRoot.BulkPreviewItem.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreviewItem.Message(childComplexity), true
+	case "BulkPreviewItem.outcome":
+		if e.ComplexityRoot.BulkPreviewItem.Outcome == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreviewItem.Outcome(childComplexity), true
+	case "BulkPreviewItem.reason":
+		if e.ComplexityRoot.BulkPreviewItem.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkPreviewItem.Reason(childComplexity), true
+
+	case "BulkUnassignSkuPayload.job":
+		if e.ComplexityRoot.BulkUnassignSkuPayload.Job == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkUnassignSkuPayload.Job(childComplexity), true
+	case "BulkUnassignSkuPayload.matched":
+		if e.ComplexityRoot.BulkUnassignSkuPayload.Matched == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkUnassignSkuPayload.Matched(childComplexity), true
+	case "BulkUnassignSkuPayload.preview":
+		if e.ComplexityRoot.BulkUnassignSkuPayload.Preview == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BulkUnassignSkuPayload.Preview(childComplexity), true
+
+	case "CancelJobPayload.job":
+		if e.ComplexityRoot.CancelJobPayload.Job == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelJobPayload.Job(childComplexity), true
 
 	case "ChassisComponent.architecture":
 		if e.ComplexityRoot.ChassisComponent.Architecture == nil {
@@ -1966,6 +2435,114 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.IssueTokenPayload.Token(childComplexity), true
 
+	case "JobChange.cursor":
+		if e.ComplexityRoot.JobChange.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobChange.Cursor(childComplexity), true
+	case "JobChange.job":
+		if e.ComplexityRoot.JobChange.Job == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobChange.Job(childComplexity), true
+	case "JobChange.transition":
+		if e.ComplexityRoot.JobChange.Transition == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobChange.Transition(childComplexity), true
+
+	case "JobConnection.edges":
+		if e.ComplexityRoot.JobConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobConnection.Edges(childComplexity), true
+	case "JobConnection.nodes":
+		if e.ComplexityRoot.JobConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobConnection.Nodes(childComplexity), true
+	case "JobConnection.pageInfo":
+		if e.ComplexityRoot.JobConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobConnection.PageInfo(childComplexity), true
+	case "JobConnection.totalCount":
+		if e.ComplexityRoot.JobConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobConnection.TotalCount(childComplexity), true
+
+	case "JobEdge.cursor":
+		if e.ComplexityRoot.JobEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobEdge.Cursor(childComplexity), true
+	case "JobEdge.node":
+		if e.ComplexityRoot.JobEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobEdge.Node(childComplexity), true
+
+	case "JobEnd.cursor":
+		if e.ComplexityRoot.JobEnd.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobEnd.Cursor(childComplexity), true
+	case "JobEnd.job":
+		if e.ComplexityRoot.JobEnd.Job == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobEnd.Job(childComplexity), true
+	case "JobEnd.transition":
+		if e.ComplexityRoot.JobEnd.Transition == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobEnd.Transition(childComplexity), true
+
+	case "JobFailure.code":
+		if e.ComplexityRoot.JobFailure.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobFailure.Code(childComplexity), true
+	case "JobFailure.message":
+		if e.ComplexityRoot.JobFailure.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobFailure.Message(childComplexity), true
+	case "JobFailure.reason":
+		if e.ComplexityRoot.JobFailure.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobFailure.Reason(childComplexity), true
+
+	case "JobSnapshot.cursor":
+		if e.ComplexityRoot.JobSnapshot.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobSnapshot.Cursor(childComplexity), true
+	case "JobSnapshot.job":
+		if e.ComplexityRoot.JobSnapshot.Job == nil {
+			break
+		}
+
+		return e.ComplexityRoot.JobSnapshot.Job(childComplexity), true
+
 	case "Label.key":
 		if e.ComplexityRoot.Label.Key == nil {
 			break
@@ -2470,6 +3047,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AssignSku(childComplexity, args["input"].(AssignSkuInput)), true
+	case "Mutation.bulkAssignSku":
+		if e.ComplexityRoot.Mutation.BulkAssignSku == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_bulkAssignSku_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.BulkAssignSku(childComplexity, args["input"].(BulkAssignSkuInput)), true
+	case "Mutation.bulkUnassignSku":
+		if e.ComplexityRoot.Mutation.BulkUnassignSku == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_bulkUnassignSku_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.BulkUnassignSku(childComplexity, args["input"].(BulkUnassignSkuInput)), true
+	case "Mutation.cancelJob":
+		if e.ComplexityRoot.Mutation.CancelJob == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cancelJob_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CancelJob(childComplexity, args["input"].(CancelJobInput)), true
 	case "Mutation.claimWork":
 		if e.ComplexityRoot.Mutation.ClaimWork == nil {
 			break
@@ -2908,6 +3518,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.HealthAlerts(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.HealthAlertOrder), args["where"].(*ent.HealthAlertWhereInput)), true
 
+	case "Query.job":
+		if e.ComplexityRoot.Query.Job == nil {
+			break
+		}
+
+		args, err := ec.field_Query_job_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Job(childComplexity, args["id"].(string)), true
+	case "Query.jobs":
+		if e.ComplexityRoot.Query.Jobs == nil {
+			break
+		}
+
+		args, err := ec.field_Query_jobs_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Jobs(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.JobOrder), args["where"].(*ent.JobWhereInput)), true
 	case "Query.machine":
 		if e.ComplexityRoot.Query.Machine == nil {
 			break
@@ -3233,6 +3865,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Site.ID(childComplexity), true
+	case "Site.jobs":
+		if e.ComplexityRoot.Site.Jobs == nil {
+			break
+		}
+
+		args, err := ec.field_Site_jobs_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Site.Jobs(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.JobOrder), args["where"].(*ent.JobWhereInput)), true
 	case "Site.machineValidation":
 		if e.ComplexityRoot.Site.MachineValidation == nil {
 			break
@@ -3767,6 +4410,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.StorageComponent.PciPatterns(childComplexity), true
 
+	case "Subscription.job":
+		if e.ComplexityRoot.Subscription.Job == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_job_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.Job(childComplexity, args["id"].(string), args["after"].(*relay.Cursor)), true
 	case "Subscription.machine":
 		if e.ComplexityRoot.Subscription.Machine == nil {
 			break
@@ -4196,6 +4850,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("AssignSkuInput", ec.unmarshalInputAssignSkuInput),
 			graphql.NewInputUnmarshaler("AttemptLogsInput", ec.unmarshalInputAttemptLogsInput),
 			graphql.NewInputUnmarshaler("BomValidationInput", ec.unmarshalInputBomValidationInput),
+			graphql.NewInputUnmarshaler("BulkAssignSkuInput", ec.unmarshalInputBulkAssignSkuInput),
+			graphql.NewInputUnmarshaler("BulkItemWhereInput", ec.unmarshalInputBulkItemWhereInput),
+			graphql.NewInputUnmarshaler("BulkUnassignSkuInput", ec.unmarshalInputBulkUnassignSkuInput),
+			graphql.NewInputUnmarshaler("CancelJobInput", ec.unmarshalInputCancelJobInput),
 			graphql.NewInputUnmarshaler("ChassisComponentInput", ec.unmarshalInputChassisComponentInput),
 			graphql.NewInputUnmarshaler("ClaimWorkInput", ec.unmarshalInputClaimWorkInput),
 			graphql.NewInputUnmarshaler("ClearHealthAlertInput", ec.unmarshalInputClearHealthAlertInput),
@@ -4223,6 +4881,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("HostNicInput", ec.unmarshalInputHostNicInput),
 			graphql.NewInputUnmarshaler("InfinibandComponentInput", ec.unmarshalInputInfinibandComponentInput),
 			graphql.NewInputUnmarshaler("IssueTokenInput", ec.unmarshalInputIssueTokenInput),
+			graphql.NewInputUnmarshaler("JobOrder", ec.unmarshalInputJobOrder),
+			graphql.NewInputUnmarshaler("JobWhereInput", ec.unmarshalInputJobWhereInput),
 			graphql.NewInputUnmarshaler("LabelInput", ec.unmarshalInputLabelInput),
 			graphql.NewInputUnmarshaler("MachineClaimOrder", ec.unmarshalInputMachineClaimOrder),
 			graphql.NewInputUnmarshaler("MachineClaimWhereInput", ec.unmarshalInputMachineClaimWhereInput),
@@ -5193,6 +5853,690 @@ input AllocationWhereInput {
   It has at least one of its memberships that all of these filters find; an empty list does not filter.
   """
   hasMembershipsWith: [AllocationMembershipWhereInput!]
+}
+"""
+One machine of a bulk job, and what became of it.
+"""
+type BulkItem implements Node {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  Id of the job.
+  """
+  jobId: ID!
+  """
+  Id of the machine; null when it was deleted since.
+  """
+  machineId: ID
+  """
+  Name of the machine when the job was submitted.
+  """
+  machineName: String!
+  """
+  What became of the machine.
+  """
+  outcome: BulkOutcome!
+  """
+  Class of the refusal, as in an error's extensions; null without one.
+  """
+  code: String
+  """
+  Stable word for why the machine was not changed; null where it was, or its turn has not come.
+  """
+  reason: String
+  """
+  Why the machine was not changed, for a person; otherwise empty.
+  """
+  message: String!
+  """
+  When the outcome came about; null before.
+  """
+  finishedAt: Time
+  """
+  The machine; null when it was deleted since.
+  """
+  machine: Machine
+}
+"""
+A page of bulk items.
+"""
+type BulkItemConnection {
+  """
+  The items of the page with their positions, in the order asked for.
+  """
+  edges: [BulkItemEdge]
+  """
+  Where the page lies in the connection.
+  """
+  pageInfo: PageInfo!
+  """
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
+  """
+  totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [BulkItem!]!
+}
+"""
+A bulk item in a connection, with its position.
+"""
+type BulkItemEdge {
+  """
+  The bulk item.
+  """
+  node: BulkItem
+  """
+  Position of the bulk item; pass it as after or before to read what follows or precedes it.
+  """
+  cursor: Cursor!
+}
+"""
+Filter of bulk items. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
+"""
+input BulkItemWhereInput {
+  """
+  This filter must not find it.
+  """
+  not: BulkItemWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
+  and: [BulkItemWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
+  or: [BulkItemWhereInput!]
+  """
+  Id equals this text.
+  """
+  id: ID
+  """
+  Id differs from this text.
+  """
+  idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
+  idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
+  idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
+  idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
+  idGTE: ID
+  """
+  Id sorts before this text.
+  """
+  idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
+  idLTE: ID
+  """
+  Id equals this text in any case.
+  """
+  idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
+  idContainsFold: ID
+  """
+  Job id equals this text.
+  """
+  jobId: ID
+  """
+  Job id differs from this text.
+  """
+  jobIdNEQ: ID
+  """
+  Job id is one of these, at most 500; an empty list finds nothing.
+  """
+  jobIdIn: [ID!]
+  """
+  Job id is none of these, at most 500.
+  """
+  jobIdNotIn: [ID!]
+  """
+  Job id sorts after this text.
+  """
+  jobIdGT: ID
+  """
+  Job id sorts after this text or equals it.
+  """
+  jobIdGTE: ID
+  """
+  Job id sorts before this text.
+  """
+  jobIdLT: ID
+  """
+  Job id sorts before this text or equals it.
+  """
+  jobIdLTE: ID
+  """
+  Job id contains this text, case sensitive.
+  """
+  jobIdContains: ID
+  """
+  Job id starts with this text, case sensitive.
+  """
+  jobIdHasPrefix: ID
+  """
+  Job id ends with this text, case sensitive.
+  """
+  jobIdHasSuffix: ID
+  """
+  Job id equals this text in any case.
+  """
+  jobIdEqualFold: ID
+  """
+  Job id contains this text in any case.
+  """
+  jobIdContainsFold: ID
+  """
+  Machine id equals this text.
+  """
+  machineId: ID
+  """
+  Machine id is not null and differs from this text.
+  """
+  machineIdNEQ: ID
+  """
+  Machine id is one of these, at most 500; an empty list finds nothing.
+  """
+  machineIdIn: [ID!]
+  """
+  Machine id is not null and is none of these, at most 500.
+  """
+  machineIdNotIn: [ID!]
+  """
+  Machine id sorts after this text.
+  """
+  machineIdGT: ID
+  """
+  Machine id sorts after this text or equals it.
+  """
+  machineIdGTE: ID
+  """
+  Machine id sorts before this text.
+  """
+  machineIdLT: ID
+  """
+  Machine id sorts before this text or equals it.
+  """
+  machineIdLTE: ID
+  """
+  Machine id contains this text, case sensitive.
+  """
+  machineIdContains: ID
+  """
+  Machine id starts with this text, case sensitive.
+  """
+  machineIdHasPrefix: ID
+  """
+  Machine id ends with this text, case sensitive.
+  """
+  machineIdHasSuffix: ID
+  """
+  Machine id is null when true, is not null when false.
+  """
+  machineIdIsNil: Boolean
+  """
+  Machine id is not null when true, is null when false.
+  """
+  machineIdNotNil: Boolean
+  """
+  Machine id equals this text in any case.
+  """
+  machineIdEqualFold: ID
+  """
+  Machine id contains this text in any case.
+  """
+  machineIdContainsFold: ID
+  """
+  Machine name equals this text.
+  """
+  machineName: String
+  """
+  Machine name differs from this text.
+  """
+  machineNameNEQ: String
+  """
+  Machine name is one of these, at most 500; an empty list finds nothing.
+  """
+  machineNameIn: [String!]
+  """
+  Machine name is none of these, at most 500.
+  """
+  machineNameNotIn: [String!]
+  """
+  Machine name sorts after this text.
+  """
+  machineNameGT: String
+  """
+  Machine name sorts after this text or equals it.
+  """
+  machineNameGTE: String
+  """
+  Machine name sorts before this text.
+  """
+  machineNameLT: String
+  """
+  Machine name sorts before this text or equals it.
+  """
+  machineNameLTE: String
+  """
+  Machine name contains this text, case sensitive.
+  """
+  machineNameContains: String
+  """
+  Machine name starts with this text, case sensitive.
+  """
+  machineNameHasPrefix: String
+  """
+  Machine name ends with this text, case sensitive.
+  """
+  machineNameHasSuffix: String
+  """
+  Machine name equals this text in any case.
+  """
+  machineNameEqualFold: String
+  """
+  Machine name contains this text in any case.
+  """
+  machineNameContainsFold: String
+  """
+  Outcome equals this value.
+  """
+  outcome: BulkOutcome
+  """
+  Outcome differs from this value.
+  """
+  outcomeNEQ: BulkOutcome
+  """
+  Outcome is one of these, at most 500; an empty list finds nothing.
+  """
+  outcomeIn: [BulkOutcome!]
+  """
+  Outcome is none of these, at most 500.
+  """
+  outcomeNotIn: [BulkOutcome!]
+  """
+  Code equals this text.
+  """
+  code: String
+  """
+  Code is not null and differs from this text.
+  """
+  codeNEQ: String
+  """
+  Code is one of these, at most 500; an empty list finds nothing.
+  """
+  codeIn: [String!]
+  """
+  Code is not null and is none of these, at most 500.
+  """
+  codeNotIn: [String!]
+  """
+  Code sorts after this text.
+  """
+  codeGT: String
+  """
+  Code sorts after this text or equals it.
+  """
+  codeGTE: String
+  """
+  Code sorts before this text.
+  """
+  codeLT: String
+  """
+  Code sorts before this text or equals it.
+  """
+  codeLTE: String
+  """
+  Code contains this text, case sensitive.
+  """
+  codeContains: String
+  """
+  Code starts with this text, case sensitive.
+  """
+  codeHasPrefix: String
+  """
+  Code ends with this text, case sensitive.
+  """
+  codeHasSuffix: String
+  """
+  Code is null when true, is not null when false.
+  """
+  codeIsNil: Boolean
+  """
+  Code is not null when true, is null when false.
+  """
+  codeNotNil: Boolean
+  """
+  Code equals this text in any case.
+  """
+  codeEqualFold: String
+  """
+  Code contains this text in any case.
+  """
+  codeContainsFold: String
+  """
+  Reason equals this text.
+  """
+  reason: String
+  """
+  Reason is not null and differs from this text.
+  """
+  reasonNEQ: String
+  """
+  Reason is one of these, at most 500; an empty list finds nothing.
+  """
+  reasonIn: [String!]
+  """
+  Reason is not null and is none of these, at most 500.
+  """
+  reasonNotIn: [String!]
+  """
+  Reason sorts after this text.
+  """
+  reasonGT: String
+  """
+  Reason sorts after this text or equals it.
+  """
+  reasonGTE: String
+  """
+  Reason sorts before this text.
+  """
+  reasonLT: String
+  """
+  Reason sorts before this text or equals it.
+  """
+  reasonLTE: String
+  """
+  Reason contains this text, case sensitive.
+  """
+  reasonContains: String
+  """
+  Reason starts with this text, case sensitive.
+  """
+  reasonHasPrefix: String
+  """
+  Reason ends with this text, case sensitive.
+  """
+  reasonHasSuffix: String
+  """
+  Reason is null when true, is not null when false.
+  """
+  reasonIsNil: Boolean
+  """
+  Reason is not null when true, is null when false.
+  """
+  reasonNotNil: Boolean
+  """
+  Reason equals this text in any case.
+  """
+  reasonEqualFold: String
+  """
+  Reason contains this text in any case.
+  """
+  reasonContainsFold: String
+  """
+  Message equals this text.
+  """
+  message: String
+  """
+  Message differs from this text.
+  """
+  messageNEQ: String
+  """
+  Message is one of these, at most 500; an empty list finds nothing.
+  """
+  messageIn: [String!]
+  """
+  Message is none of these, at most 500.
+  """
+  messageNotIn: [String!]
+  """
+  Message sorts after this text.
+  """
+  messageGT: String
+  """
+  Message sorts after this text or equals it.
+  """
+  messageGTE: String
+  """
+  Message sorts before this text.
+  """
+  messageLT: String
+  """
+  Message sorts before this text or equals it.
+  """
+  messageLTE: String
+  """
+  Message contains this text, case sensitive.
+  """
+  messageContains: String
+  """
+  Message starts with this text, case sensitive.
+  """
+  messageHasPrefix: String
+  """
+  Message ends with this text, case sensitive.
+  """
+  messageHasSuffix: String
+  """
+  Message equals this text in any case.
+  """
+  messageEqualFold: String
+  """
+  Message contains this text in any case.
+  """
+  messageContainsFold: String
+  """
+  Finished at equals this time.
+  """
+  finishedAt: Time
+  """
+  Finished at is not null and differs from this time.
+  """
+  finishedAtNEQ: Time
+  """
+  Finished at is one of these, at most 500; an empty list finds nothing.
+  """
+  finishedAtIn: [Time!]
+  """
+  Finished at is not null and is none of these, at most 500.
+  """
+  finishedAtNotIn: [Time!]
+  """
+  Finished at is after this time.
+  """
+  finishedAtGT: Time
+  """
+  Finished at is after this time or equals it.
+  """
+  finishedAtGTE: Time
+  """
+  Finished at is before this time.
+  """
+  finishedAtLT: Time
+  """
+  Finished at is before this time or equals it.
+  """
+  finishedAtLTE: Time
+  """
+  Finished at is null when true, is not null when false.
+  """
+  finishedAtIsNil: Boolean
+  """
+  Finished at is not null when true, is null when false.
+  """
+  finishedAtNotNil: Boolean
+  """
+  True: it has a machine; false: it has none.
+  """
+  hasMachine: Boolean
+  """
+  It has a machine that all of these filters find; an empty list does not filter.
+  """
+  hasMachineWith: [MachineWhereInput!]
+}
+"""
+One change of many machines of a site, which were chosen by a filter.
+"""
+type BulkJob implements Node & Job {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  When it was created, by the server's clock.
+  """
+  createdAt: Time!
+  """
+  Id of the job's site.
+  """
+  siteId: ID!
+  """
+  Kind of the job.
+  """
+  kind: JobKind!
+  """
+  How far the job is.
+  """
+  state: JobState!
+  """
+  Who submitted the job: a token's name. Histories show it for what the job does.
+  """
+  actor: String!
+  """
+  When a worker began; null before.
+  """
+  startedAt: Time
+  """
+  When the job ended; null before.
+  """
+  finishedAt: Time
+  """
+  Why the job could not go on; null unless it is FAILED.
+  """
+  failure: JobFailure
+  """
+  What is done to each machine.
+  """
+  operation: BulkOperation!
+  """
+  Id of the SKU concerned; null where any is, or it was deleted since.
+  """
+  skuId: ID
+  """
+  Name of the SKU concerned; null where any is.
+  """
+  skuName: String
+  """
+  Whether the machines' present SKUs and states do not matter.
+  """
+  force: Boolean!
+  """
+  Number of machines, fixed when the job was submitted.
+  """
+  total: Int!
+  """
+  Number of machines that were changed.
+  """
+  succeeded: Int!
+  """
+  Number of machines whose change was refused.
+  """
+  failed: Int!
+  """
+  Number of machines with nothing to change.
+  """
+  skipped: Int!
+  """
+  The job's site.
+  """
+  site: Site!
+  """
+  The SKU concerned; null where any is, or it was deleted since.
+  """
+  sku: Sku
+  """
+  What becomes of each machine. The order of their ids is that of the machines' names, and that of their turns.
+  """
+  items(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Only bulk items that this filter finds.
+    """
+    where: BulkItemWhereInput
+  ): BulkItemConnection!
+}
+"""
+What a bulk job does to each of its machines.
+"""
+enum BulkOperation @goModel(model: "fleetgraph/fleet.BulkOperation") {
+  """
+  Assign a SKU, as assignSku does.
+  """
+  ASSIGN_SKU
+  """
+  Take the SKU away, as unassignSku does.
+  """
+  UNASSIGN_SKU
+}
+"""
+What became of a machine in a bulk job.
+"""
+enum BulkOutcome @goModel(model: "fleetgraph/fleet.BulkOutcome") {
+  """
+  Its turn has not come.
+  """
+  PENDING
+  """
+  It was changed.
+  """
+  SUCCEEDED
+  """
+  The change was refused; code, reason and message say why.
+  """
+  FAILED
+  """
+  There was nothing to change; reason and message say why.
+  """
+  SKIPPED
+  """
+  The job ended before its turn.
+  """
+  CANCELLED
 }
 """
 What holds a machine for itself.
@@ -6795,6 +8139,750 @@ input HealthAlertWhereInput {
   It has a machine that all of these filters find; an empty list does not filter.
   """
   hasMachineWith: [MachineWhereInput!]
+}
+"""
+Work that a person submitted and that goes on by itself, whatever becomes of the process that runs it. Expect new kinds.
+"""
+interface Job implements Node {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  When it was created, by the server's clock.
+  """
+  createdAt: Time!
+  """
+  Id of the job's site.
+  """
+  siteId: ID!
+  """
+  Kind of the job.
+  """
+  kind: JobKind!
+  """
+  How far the job is.
+  """
+  state: JobState!
+  """
+  Who submitted the job: a token's name. Histories show it for what the job does.
+  """
+  actor: String!
+  """
+  When a worker began; null before.
+  """
+  startedAt: Time
+  """
+  When the job ended; null before.
+  """
+  finishedAt: Time
+  """
+  Why the job could not go on; null unless it is FAILED.
+  """
+  failure: JobFailure
+  """
+  The job's site.
+  """
+  site: Site!
+}
+"""
+A page of jobs.
+"""
+type JobConnection {
+  """
+  The items of the page with their positions, in the order asked for.
+  """
+  edges: [JobEdge]
+  """
+  Where the page lies in the connection.
+  """
+  pageInfo: PageInfo!
+  """
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
+  """
+  totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [Job!]!
+}
+"""
+A job in a connection, with its position.
+"""
+type JobEdge {
+  """
+  The job.
+  """
+  node: Job
+  """
+  Position of the job; pass it as after or before to read what follows or precedes it.
+  """
+  cursor: Cursor!
+}
+"""
+The kind of a job.
+"""
+enum JobKind @goModel(model: "fleetgraph/fleet.JobKind") {
+  """
+  One change of many machines.
+  """
+  BULK
+}
+"""
+Order of jobs; what is equal is ordered by id in the same direction.
+"""
+input JobOrder {
+  """
+  Direction of the order.
+  """
+  direction: OrderDirection! = ASC
+  """
+  What is compared.
+  """
+  field: JobOrderField!
+}
+"""
+What jobs can be ordered by.
+"""
+enum JobOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
+  CREATED_AT
+}
+"""
+How far a job is, whatever its kind.
+"""
+enum JobState @goModel(model: "fleetgraph/fleet.JobState") {
+  """
+  Submitted, and not begun.
+  """
+  PENDING
+  """
+  Under way.
+  """
+  RUNNING
+  """
+  It came to its end; what it could not do to single objects is their result.
+  """
+  SUCCEEDED
+  """
+  It could not go on; its failure says why.
+  """
+  FAILED
+  """
+  A person stopped it; what it had done stays.
+  """
+  CANCELLED
+}
+"""
+Filter of jobs. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
+"""
+input JobWhereInput {
+  """
+  This filter must not find it.
+  """
+  not: JobWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
+  and: [JobWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
+  or: [JobWhereInput!]
+  """
+  Id equals this text.
+  """
+  id: ID
+  """
+  Id differs from this text.
+  """
+  idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
+  idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
+  idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
+  idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
+  idGTE: ID
+  """
+  Id sorts before this text.
+  """
+  idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
+  idLTE: ID
+  """
+  Id equals this text in any case.
+  """
+  idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
+  idContainsFold: ID
+  """
+  Created at equals this time.
+  """
+  createdAt: Time
+  """
+  Created at differs from this time.
+  """
+  createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
+  createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
+  createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
+  createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
+  createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
+  createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
+  createdAtLTE: Time
+  """
+  Site id equals this text.
+  """
+  siteId: ID
+  """
+  Site id differs from this text.
+  """
+  siteIdNEQ: ID
+  """
+  Site id is one of these, at most 500; an empty list finds nothing.
+  """
+  siteIdIn: [ID!]
+  """
+  Site id is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  Kind equals this value.
+  """
+  kind: JobKind
+  """
+  Kind differs from this value.
+  """
+  kindNEQ: JobKind
+  """
+  Kind is one of these, at most 500; an empty list finds nothing.
+  """
+  kindIn: [JobKind!]
+  """
+  Kind is none of these, at most 500.
+  """
+  kindNotIn: [JobKind!]
+  """
+  State equals this value.
+  """
+  state: JobState
+  """
+  State differs from this value.
+  """
+  stateNEQ: JobState
+  """
+  State is one of these, at most 500; an empty list finds nothing.
+  """
+  stateIn: [JobState!]
+  """
+  State is none of these, at most 500.
+  """
+  stateNotIn: [JobState!]
+  """
+  Actor equals this text.
+  """
+  actor: String
+  """
+  Actor differs from this text.
+  """
+  actorNEQ: String
+  """
+  Actor is one of these, at most 500; an empty list finds nothing.
+  """
+  actorIn: [String!]
+  """
+  Actor is none of these, at most 500.
+  """
+  actorNotIn: [String!]
+  """
+  Actor sorts after this text.
+  """
+  actorGT: String
+  """
+  Actor sorts after this text or equals it.
+  """
+  actorGTE: String
+  """
+  Actor sorts before this text.
+  """
+  actorLT: String
+  """
+  Actor sorts before this text or equals it.
+  """
+  actorLTE: String
+  """
+  Actor contains this text, case sensitive.
+  """
+  actorContains: String
+  """
+  Actor starts with this text, case sensitive.
+  """
+  actorHasPrefix: String
+  """
+  Actor ends with this text, case sensitive.
+  """
+  actorHasSuffix: String
+  """
+  Actor equals this text in any case.
+  """
+  actorEqualFold: String
+  """
+  Actor contains this text in any case.
+  """
+  actorContainsFold: String
+  """
+  Started at equals this time.
+  """
+  startedAt: Time
+  """
+  Started at is not null and differs from this time.
+  """
+  startedAtNEQ: Time
+  """
+  Started at is one of these, at most 500; an empty list finds nothing.
+  """
+  startedAtIn: [Time!]
+  """
+  Started at is not null and is none of these, at most 500.
+  """
+  startedAtNotIn: [Time!]
+  """
+  Started at is after this time.
+  """
+  startedAtGT: Time
+  """
+  Started at is after this time or equals it.
+  """
+  startedAtGTE: Time
+  """
+  Started at is before this time.
+  """
+  startedAtLT: Time
+  """
+  Started at is before this time or equals it.
+  """
+  startedAtLTE: Time
+  """
+  Started at is null when true, is not null when false.
+  """
+  startedAtIsNil: Boolean
+  """
+  Started at is not null when true, is null when false.
+  """
+  startedAtNotNil: Boolean
+  """
+  Finished at equals this time.
+  """
+  finishedAt: Time
+  """
+  Finished at is not null and differs from this time.
+  """
+  finishedAtNEQ: Time
+  """
+  Finished at is one of these, at most 500; an empty list finds nothing.
+  """
+  finishedAtIn: [Time!]
+  """
+  Finished at is not null and is none of these, at most 500.
+  """
+  finishedAtNotIn: [Time!]
+  """
+  Finished at is after this time.
+  """
+  finishedAtGT: Time
+  """
+  Finished at is after this time or equals it.
+  """
+  finishedAtGTE: Time
+  """
+  Finished at is before this time.
+  """
+  finishedAtLT: Time
+  """
+  Finished at is before this time or equals it.
+  """
+  finishedAtLTE: Time
+  """
+  Finished at is null when true, is not null when false.
+  """
+  finishedAtIsNil: Boolean
+  """
+  Finished at is not null when true, is null when false.
+  """
+  finishedAtNotNil: Boolean
+  """
+  Operation equals this value.
+  """
+  operation: BulkOperation
+  """
+  Operation is not null and differs from this value.
+  """
+  operationNEQ: BulkOperation
+  """
+  Operation is one of these, at most 500; an empty list finds nothing.
+  """
+  operationIn: [BulkOperation!]
+  """
+  Operation is not null and is none of these, at most 500.
+  """
+  operationNotIn: [BulkOperation!]
+  """
+  Operation is null when true, is not null when false.
+  """
+  operationIsNil: Boolean
+  """
+  Operation is not null when true, is null when false.
+  """
+  operationNotNil: Boolean
+  """
+  SKU id equals this text.
+  """
+  skuId: ID
+  """
+  SKU id is not null and differs from this text.
+  """
+  skuIdNEQ: ID
+  """
+  SKU id is one of these, at most 500; an empty list finds nothing.
+  """
+  skuIdIn: [ID!]
+  """
+  SKU id is not null and is none of these, at most 500.
+  """
+  skuIdNotIn: [ID!]
+  """
+  SKU id sorts after this text.
+  """
+  skuIdGT: ID
+  """
+  SKU id sorts after this text or equals it.
+  """
+  skuIdGTE: ID
+  """
+  SKU id sorts before this text.
+  """
+  skuIdLT: ID
+  """
+  SKU id sorts before this text or equals it.
+  """
+  skuIdLTE: ID
+  """
+  SKU id contains this text, case sensitive.
+  """
+  skuIdContains: ID
+  """
+  SKU id starts with this text, case sensitive.
+  """
+  skuIdHasPrefix: ID
+  """
+  SKU id ends with this text, case sensitive.
+  """
+  skuIdHasSuffix: ID
+  """
+  SKU id is null when true, is not null when false.
+  """
+  skuIdIsNil: Boolean
+  """
+  SKU id is not null when true, is null when false.
+  """
+  skuIdNotNil: Boolean
+  """
+  SKU id equals this text in any case.
+  """
+  skuIdEqualFold: ID
+  """
+  SKU id contains this text in any case.
+  """
+  skuIdContainsFold: ID
+  """
+  SKU name equals this text.
+  """
+  skuName: String
+  """
+  SKU name is not null and differs from this text.
+  """
+  skuNameNEQ: String
+  """
+  SKU name is one of these, at most 500; an empty list finds nothing.
+  """
+  skuNameIn: [String!]
+  """
+  SKU name is not null and is none of these, at most 500.
+  """
+  skuNameNotIn: [String!]
+  """
+  SKU name sorts after this text.
+  """
+  skuNameGT: String
+  """
+  SKU name sorts after this text or equals it.
+  """
+  skuNameGTE: String
+  """
+  SKU name sorts before this text.
+  """
+  skuNameLT: String
+  """
+  SKU name sorts before this text or equals it.
+  """
+  skuNameLTE: String
+  """
+  SKU name contains this text, case sensitive.
+  """
+  skuNameContains: String
+  """
+  SKU name starts with this text, case sensitive.
+  """
+  skuNameHasPrefix: String
+  """
+  SKU name ends with this text, case sensitive.
+  """
+  skuNameHasSuffix: String
+  """
+  SKU name is null when true, is not null when false.
+  """
+  skuNameIsNil: Boolean
+  """
+  SKU name is not null when true, is null when false.
+  """
+  skuNameNotNil: Boolean
+  """
+  SKU name equals this text in any case.
+  """
+  skuNameEqualFold: String
+  """
+  SKU name contains this text in any case.
+  """
+  skuNameContainsFold: String
+  """
+  Force equals this value.
+  """
+  force: Boolean
+  """
+  Force differs from this value.
+  """
+  forceNEQ: Boolean
+  """
+  Total equals this value.
+  """
+  total: Int
+  """
+  Total differs from this value.
+  """
+  totalNEQ: Int
+  """
+  Total is one of these, at most 500; an empty list finds nothing.
+  """
+  totalIn: [Int!]
+  """
+  Total is none of these, at most 500.
+  """
+  totalNotIn: [Int!]
+  """
+  Total is greater than this value.
+  """
+  totalGT: Int
+  """
+  Total is greater than this value or equals it.
+  """
+  totalGTE: Int
+  """
+  Total is less than this value.
+  """
+  totalLT: Int
+  """
+  Total is less than this value or equals it.
+  """
+  totalLTE: Int
+  """
+  Succeeded equals this value.
+  """
+  succeeded: Int
+  """
+  Succeeded differs from this value.
+  """
+  succeededNEQ: Int
+  """
+  Succeeded is one of these, at most 500; an empty list finds nothing.
+  """
+  succeededIn: [Int!]
+  """
+  Succeeded is none of these, at most 500.
+  """
+  succeededNotIn: [Int!]
+  """
+  Succeeded is greater than this value.
+  """
+  succeededGT: Int
+  """
+  Succeeded is greater than this value or equals it.
+  """
+  succeededGTE: Int
+  """
+  Succeeded is less than this value.
+  """
+  succeededLT: Int
+  """
+  Succeeded is less than this value or equals it.
+  """
+  succeededLTE: Int
+  """
+  Failed equals this value.
+  """
+  failed: Int
+  """
+  Failed differs from this value.
+  """
+  failedNEQ: Int
+  """
+  Failed is one of these, at most 500; an empty list finds nothing.
+  """
+  failedIn: [Int!]
+  """
+  Failed is none of these, at most 500.
+  """
+  failedNotIn: [Int!]
+  """
+  Failed is greater than this value.
+  """
+  failedGT: Int
+  """
+  Failed is greater than this value or equals it.
+  """
+  failedGTE: Int
+  """
+  Failed is less than this value.
+  """
+  failedLT: Int
+  """
+  Failed is less than this value or equals it.
+  """
+  failedLTE: Int
+  """
+  Skipped equals this value.
+  """
+  skipped: Int
+  """
+  Skipped differs from this value.
+  """
+  skippedNEQ: Int
+  """
+  Skipped is one of these, at most 500; an empty list finds nothing.
+  """
+  skippedIn: [Int!]
+  """
+  Skipped is none of these, at most 500.
+  """
+  skippedNotIn: [Int!]
+  """
+  Skipped is greater than this value.
+  """
+  skippedGT: Int
+  """
+  Skipped is greater than this value or equals it.
+  """
+  skippedGTE: Int
+  """
+  Skipped is less than this value.
+  """
+  skippedLT: Int
+  """
+  Skipped is less than this value or equals it.
+  """
+  skippedLTE: Int
+  """
+  True: it has a site; false: it has none.
+  """
+  hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
+  hasSiteWith: [SiteWhereInput!]
+  """
+  True: it has an SKU; false: it has none.
+  """
+  hasSku: Boolean
+  """
+  It has an SKU that all of these filters find; an empty list does not filter.
+  """
+  hasSkuWith: [SkuWhereInput!]
+  """
+  True: it has items; false: it has none.
+  """
+  hasItems: Boolean
+  """
+  It has at least one of its items that all of these filters find; an empty list does not filter.
+  """
+  hasItemsWith: [BulkItemWhereInput!]
 }
 """
 A host or a DPU, known at its site by the MAC address of its BMC.
@@ -8499,6 +10587,40 @@ type Query {
     where: HealthAlertWhereInput
   ): HealthAlertConnection!
   """
+  Jobs at the sites that the caller may see.
+  """
+  jobs(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the jobs; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: JobOrder
+
+    """
+    Only jobs that this filter finds.
+    """
+    where: JobWhereInput
+  ): JobConnection!
+  """
   Machines of every site that the caller may see.
   """
   machines(
@@ -8897,6 +11019,40 @@ type Site implements Node {
     where: HealthAlertWhereInput
   ): HealthAlertConnection!
   """
+  Jobs at this site.
+  """
+  jobs(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the jobs; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: JobOrder
+
+    """
+    Only jobs that this filter finds.
+    """
+    where: JobWhereInput
+  ): JobConnection!
+  """
   History of everything at this site.
   """
   transitions(
@@ -9291,6 +11447,14 @@ input SiteWhereInput {
   It has at least one of its health alerts that all of these filters find; an empty list does not filter.
   """
   hasHealthAlertsWith: [HealthAlertWhereInput!]
+  """
+  True: it has jobs; false: it has none.
+  """
+  hasJobs: Boolean
+  """
+  It has at least one of its jobs that all of these filters find; an empty list does not filter.
+  """
+  hasJobsWith: [JobWhereInput!]
   """
   True: it has transitions; false: it has none.
   """
@@ -9938,6 +12102,10 @@ enum SubjectType @goModel(model: "fleetgraph/fleet.SubjectType") {
   An allocation.
   """
   ALLOCATION
+  """
+  A job.
+  """
+  JOB
 }
 """
 An issued bearer token. Only a hash of its secret is stored.
@@ -11515,6 +13683,150 @@ type ReplaceAllExpectedMachinesPayload {
   createdCount: Int!
 }
 `, BuiltIn: false},
+	{Name: "../schema/job.graphql", Input: `extend type Query {
+  "The job with this id; null where there is none or the caller may not see it."
+  job("Id of the job." id: ID!): Job
+}
+
+extend type Mutation {
+  """
+  Assigns a SKU to the machines of a site that a filter finds, each as assignSku would, as a job. The machines are those
+  that the filter finds now; what becomes of each is its item's outcome, and never ends the job. DPUs, which have no SKU,
+  are not found. A machine that has the SKU already is skipped, unless force is given. Role: operator; with force: admin.
+  """
+  bulkAssignSku("What to assign, and to which machines." input: BulkAssignSkuInput!): BulkAssignSkuPayload!
+  """
+  Takes the SKU of the machines of a site away that a filter finds, each as unassignSku would, as a job. A machine
+  without a SKU, or with another than was asked for, is skipped. Role: operator; with force: admin.
+  """
+  bulkUnassignSku("Which machines." input: BulkUnassignSkuInput!): BulkUnassignSkuPayload!
+  """
+  Stops a job: what it has done stays, and nothing more is begun. A job that has ended is FAILED_PRECONDITION, reason
+  JOB_ENDED. Role: operator.
+  """
+  cancelJob("Which job." input: CancelJobInput!): CancelJobPayload!
+}
+
+extend interface Job {
+  "What the job does and how far it is, in words."
+  summary: String!
+}
+
+extend type BulkJob {
+  "What the job does and how far it is, in words."
+  summary: String!
+  "Number of machines whose turn is over: succeeded, failed and skipped."
+  done: Int!
+}
+
+"Why a job could not go on."
+type JobFailure {
+  "Class of the error, as in an error's extensions."
+  code: String!
+  "Stable word for the cause."
+  reason: String!
+  "The cause, for a person."
+  message: String!
+}
+
+"What a bulk change would do now."
+type BulkPreview {
+  "Number of machines that would be changed."
+  succeeded: Int!
+  "Number of machines whose change would be refused."
+  failed: Int!
+  "Number of machines with nothing to change."
+  skipped: Int!
+  "What would become of single machines, at most 200: first those whose change would be refused, then those with nothing to change, each by name."
+  items: [BulkPreviewItem!]!
+}
+
+"What would become of one machine in a bulk change."
+type BulkPreviewItem {
+  "The machine."
+  machine: Machine!
+  "Name of the machine."
+  machineName: String!
+  "What would become of it: SUCCEEDED, FAILED or SKIPPED."
+  outcome: BulkOutcome!
+  "Class of the refusal, as in an error's extensions; null without one."
+  code: String
+  "Stable word for why the machine would not be changed; null where it would."
+  reason: String
+  "Why the machine would not be changed, for a person; otherwise empty."
+  message: String!
+}
+
+"Input of bulkAssignSku."
+input BulkAssignSkuInput {
+  "The site of the SKU and the machines."
+  siteId: ID!
+  "The SKU to assign."
+  skuId: ID!
+  "Which machines of the site; a filter without a condition is refused, unless all is true."
+  where: MachineWhereInput!
+  "Says that every machine of the site is meant, with a filter that has no condition."
+  all: Boolean! = false
+  "Whether to assign whatever SKU and state a machine has; needs an admin."
+  force: Boolean! = false
+  "Only says what would become of each machine. Writes nothing, and the idempotency key is not used up."
+  dryRun: Boolean! = false
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of bulkAssignSku."
+type BulkAssignSkuPayload {
+  "The job; null for a dry run."
+  job: BulkJob
+  "Number of machines that the filter found."
+  matched: Int!
+  "What would become of the machines; null unless it is a dry run."
+  preview: BulkPreview
+}
+
+"Input of bulkUnassignSku."
+input BulkUnassignSkuInput {
+  "The site of the machines."
+  siteId: ID!
+  "Take only this SKU away; absent: whichever a machine has."
+  skuId: ID
+  "Which machines of the site; a filter without a condition is refused, unless all is true."
+  where: MachineWhereInput!
+  "Says that every machine of the site is meant, with a filter that has no condition."
+  all: Boolean! = false
+  "Whether to do it whatever state a machine is in; needs an admin."
+  force: Boolean! = false
+  "Only says what would become of each machine. Writes nothing, and the idempotency key is not used up."
+  dryRun: Boolean! = false
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of bulkUnassignSku."
+type BulkUnassignSkuPayload {
+  "The job; null for a dry run."
+  job: BulkJob
+  "Number of machines that the filter found."
+  matched: Int!
+  "What would become of the machines; null unless it is a dry run."
+  preview: BulkPreview
+}
+
+"Input of cancelJob."
+input CancelJobInput {
+  "The job to stop."
+  jobId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of cancelJob."
+type CancelJobPayload {
+  "The job after the call."
+  job: Job!
+}
+`, BuiltIn: false},
 	{Name: "../schema/machine.graphql", Input: `extend type Query {
   """
   The machine that exactly one of name, serialNumber and bmcMacAddress tells; null where there is none or the caller
@@ -12693,6 +15005,8 @@ stream.
 type Subscription {
   "One machine: a snapshot first, unless ` + "`" + `after` + "`" + ` is given, then its changes. It ends when the machine is deleted. Role: viewer; an agent follows its own machine."
   machine("Id of the machine." id: ID!, "Cursor of the last event that was received." after: Cursor): MachineEvent!
+  "One job: a snapshot first, unless ` + "`" + `after` + "`" + ` is given, then its changes and its progress. It ends with the job. Role: viewer."
+  job("Id of the job." id: ID!, "Cursor of the last event that was received." after: Cursor): JobEvent!
   """
   Every change at a site, in the order in which changes became visible. Without ` + "`" + `after` + "`" + ` it
   starts with now: the first event has no transition and a cursor only. It does not end.
@@ -12733,6 +15047,37 @@ type MachineChange {
 type MachineEnd {
   "The deletion."
   transition: Transition!
+  "Place behind it."
+  cursor: Cursor!
+}
+
+"What happens to a followed job."
+union JobEvent = JobSnapshot | JobChange | JobEnd
+
+"Where the following of a job starts: the job with all changes up to the cursor. Nothing comes behind that of a job that has ended."
+type JobSnapshot {
+  "The job; never null here."
+  job: Job
+  "Place behind these changes."
+  cursor: Cursor!
+}
+
+"A change of a followed job, or its progress."
+type JobChange {
+  "The change."
+  transition: Transition!
+  "The job as it is when the event is sent, which may be later than the change."
+  job: Job
+  "Place behind this change."
+  cursor: Cursor!
+}
+
+"The end of a followed job, after which nothing comes."
+type JobEnd {
+  "The last change."
+  transition: Transition!
+  "The job as it ended."
+  job: Job
   "Place behind it."
   cursor: Cursor!
 }
@@ -13045,6 +15390,170 @@ func (ec *executionContext) childFields_BomValidation(ctx context.Context, field
 		return ec.fieldContext_BomValidation_autoGenerateMissingSkuInterval(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type BomValidation", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkAssignSkuPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "job":
+		return ec.fieldContext_BulkAssignSkuPayload_job(ctx, field)
+	case "matched":
+		return ec.fieldContext_BulkAssignSkuPayload_matched(ctx, field)
+	case "preview":
+		return ec.fieldContext_BulkAssignSkuPayload_preview(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkAssignSkuPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkItem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_BulkItem_id(ctx, field)
+	case "jobId":
+		return ec.fieldContext_BulkItem_jobId(ctx, field)
+	case "machineId":
+		return ec.fieldContext_BulkItem_machineId(ctx, field)
+	case "machineName":
+		return ec.fieldContext_BulkItem_machineName(ctx, field)
+	case "outcome":
+		return ec.fieldContext_BulkItem_outcome(ctx, field)
+	case "code":
+		return ec.fieldContext_BulkItem_code(ctx, field)
+	case "reason":
+		return ec.fieldContext_BulkItem_reason(ctx, field)
+	case "message":
+		return ec.fieldContext_BulkItem_message(ctx, field)
+	case "finishedAt":
+		return ec.fieldContext_BulkItem_finishedAt(ctx, field)
+	case "machine":
+		return ec.fieldContext_BulkItem_machine(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkItem", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkItemConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_BulkItemConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_BulkItemConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_BulkItemConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_BulkItemConnection_nodes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkItemConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkItemEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_BulkItemEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_BulkItemEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkItemEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkJob(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_BulkJob_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_BulkJob_createdAt(ctx, field)
+	case "siteId":
+		return ec.fieldContext_BulkJob_siteId(ctx, field)
+	case "kind":
+		return ec.fieldContext_BulkJob_kind(ctx, field)
+	case "state":
+		return ec.fieldContext_BulkJob_state(ctx, field)
+	case "actor":
+		return ec.fieldContext_BulkJob_actor(ctx, field)
+	case "startedAt":
+		return ec.fieldContext_BulkJob_startedAt(ctx, field)
+	case "finishedAt":
+		return ec.fieldContext_BulkJob_finishedAt(ctx, field)
+	case "failure":
+		return ec.fieldContext_BulkJob_failure(ctx, field)
+	case "operation":
+		return ec.fieldContext_BulkJob_operation(ctx, field)
+	case "skuId":
+		return ec.fieldContext_BulkJob_skuId(ctx, field)
+	case "skuName":
+		return ec.fieldContext_BulkJob_skuName(ctx, field)
+	case "force":
+		return ec.fieldContext_BulkJob_force(ctx, field)
+	case "total":
+		return ec.fieldContext_BulkJob_total(ctx, field)
+	case "succeeded":
+		return ec.fieldContext_BulkJob_succeeded(ctx, field)
+	case "failed":
+		return ec.fieldContext_BulkJob_failed(ctx, field)
+	case "skipped":
+		return ec.fieldContext_BulkJob_skipped(ctx, field)
+	case "site":
+		return ec.fieldContext_BulkJob_site(ctx, field)
+	case "sku":
+		return ec.fieldContext_BulkJob_sku(ctx, field)
+	case "items":
+		return ec.fieldContext_BulkJob_items(ctx, field)
+	case "summary":
+		return ec.fieldContext_BulkJob_summary(ctx, field)
+	case "done":
+		return ec.fieldContext_BulkJob_done(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkJob", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkPreview(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "succeeded":
+		return ec.fieldContext_BulkPreview_succeeded(ctx, field)
+	case "failed":
+		return ec.fieldContext_BulkPreview_failed(ctx, field)
+	case "skipped":
+		return ec.fieldContext_BulkPreview_skipped(ctx, field)
+	case "items":
+		return ec.fieldContext_BulkPreview_items(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkPreview", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkPreviewItem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "machine":
+		return ec.fieldContext_BulkPreviewItem_machine(ctx, field)
+	case "machineName":
+		return ec.fieldContext_BulkPreviewItem_machineName(ctx, field)
+	case "outcome":
+		return ec.fieldContext_BulkPreviewItem_outcome(ctx, field)
+	case "code":
+		return ec.fieldContext_BulkPreviewItem_code(ctx, field)
+	case "reason":
+		return ec.fieldContext_BulkPreviewItem_reason(ctx, field)
+	case "message":
+		return ec.fieldContext_BulkPreviewItem_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkPreviewItem", field.Name)
+}
+
+func (ec *executionContext) childFields_BulkUnassignSkuPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "job":
+		return ec.fieldContext_BulkUnassignSkuPayload_job(ctx, field)
+	case "matched":
+		return ec.fieldContext_BulkUnassignSkuPayload_matched(ctx, field)
+	case "preview":
+		return ec.fieldContext_BulkUnassignSkuPayload_preview(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BulkUnassignSkuPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CancelJobPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "job":
+		return ec.fieldContext_CancelJobPayload_job(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CancelJobPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ChassisComponent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -13481,6 +15990,42 @@ func (ec *executionContext) childFields_IssueTokenPayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type IssueTokenPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_JobConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_JobConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_JobConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_JobConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_JobConnection_nodes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type JobConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_JobEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_JobEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_JobEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type JobEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_JobFailure(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_JobFailure_code(ctx, field)
+	case "reason":
+		return ec.fieldContext_JobFailure_reason(ctx, field)
+	case "message":
+		return ec.fieldContext_JobFailure_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type JobFailure", field.Name)
+}
+
 func (ec *executionContext) childFields_Label(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "key":
@@ -13805,6 +16350,8 @@ func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.
 		return ec.fieldContext_Site_allocations(ctx, field)
 	case "healthAlerts":
 		return ec.fieldContext_Site_healthAlerts(ctx, field)
+	case "jobs":
+		return ec.fieldContext_Site_jobs(ctx, field)
 	case "transitions":
 		return ec.fieldContext_Site_transitions(ctx, field)
 	}

@@ -21,12 +21,35 @@ import (
 
 type SubscriptionResolver interface {
 	Machine(ctx context.Context, id string, after *relay.Cursor) (<-chan MachineEvent, error)
+	Job(ctx context.Context, id string, after *relay.Cursor) (<-chan JobEvent, error)
 	SiteEvents(ctx context.Context, site string, after *relay.Cursor, kinds []fleet.SubjectType) (<-chan *TransitionEvent, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_Subscription_job_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
 
 func (ec *executionContext) field_Subscription_machine_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -83,6 +106,235 @@ func (ec *executionContext) field_Subscription_siteEvents_args(ctx context.Conte
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _JobChange_transition(ctx context.Context, field graphql.CollectedField, obj *JobChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobChange_transition(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Transition, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Transition) graphql.Marshaler {
+			return ec.marshalNTransition2ᚖfleetgraphᚋentᚐTransition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_JobChange_transition(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "JobChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Transition(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _JobChange_job(ctx context.Context, field graphql.CollectedField, obj *JobChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobChange_job(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Job, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ent.AnyJob) graphql.Marshaler {
+			return ec.marshalOJob2fleetgraphᚋentᚐAnyJob(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_JobChange_job(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "JobChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _JobChange_cursor(ctx context.Context, field graphql.CollectedField, obj *JobChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobChange_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_JobChange_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("JobChange", field, false, false, "Cursor")
+}
+
+func (ec *executionContext) _JobEnd_transition(ctx context.Context, field graphql.CollectedField, obj *JobEnd) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobEnd_transition(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Transition, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Transition) graphql.Marshaler {
+			return ec.marshalNTransition2ᚖfleetgraphᚋentᚐTransition(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_JobEnd_transition(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "JobEnd",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Transition(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _JobEnd_job(ctx context.Context, field graphql.CollectedField, obj *JobEnd) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobEnd_job(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Job, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ent.AnyJob) graphql.Marshaler {
+			return ec.marshalOJob2fleetgraphᚋentᚐAnyJob(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_JobEnd_job(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "JobEnd",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _JobEnd_cursor(ctx context.Context, field graphql.CollectedField, obj *JobEnd) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobEnd_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_JobEnd_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("JobEnd", field, false, false, "Cursor")
+}
+
+func (ec *executionContext) _JobSnapshot_job(ctx context.Context, field graphql.CollectedField, obj *JobSnapshot) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobSnapshot_job(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Job, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ent.AnyJob) graphql.Marshaler {
+			return ec.marshalOJob2fleetgraphᚋentᚐAnyJob(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_JobSnapshot_job(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "JobSnapshot",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _JobSnapshot_cursor(ctx context.Context, field graphql.CollectedField, obj *JobSnapshot) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_JobSnapshot_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_JobSnapshot_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("JobSnapshot", field, false, false, "Cursor")
+}
 
 func (ec *executionContext) _MachineChange_transition(ctx context.Context, field graphql.CollectedField, obj *MachineChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -325,6 +577,50 @@ func (ec *executionContext) fieldContext_Subscription_machine(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_job(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_job(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().Job(ctx, fc.Args["id"].(string), fc.Args["after"].(*relay.Cursor))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v JobEvent) graphql.Marshaler {
+			return ec.marshalNJobEvent2fleetgraphᚋgraphᚐJobEvent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_job(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type JobEvent does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_job_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Subscription_siteEvents(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -432,6 +728,40 @@ func (ec *executionContext) fieldContext_TransitionEvent_cursor(_ context.Contex
 
 // region    ************************** interface.gotpl ***************************
 
+func (ec *executionContext) _JobEvent(ctx context.Context, sel ast.SelectionSet, obj JobEvent) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case JobSnapshot:
+		return ec._JobSnapshot(ctx, sel, &obj)
+	case *JobSnapshot:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._JobSnapshot(ctx, sel, obj)
+	case JobEnd:
+		return ec._JobEnd(ctx, sel, &obj)
+	case *JobEnd:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._JobEnd(ctx, sel, obj)
+	case JobChange:
+		return ec._JobChange(ctx, sel, &obj)
+	case *JobChange:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._JobChange(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of JobEvent must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 func (ec *executionContext) _MachineEvent(ctx context.Context, sel ast.SelectionSet, obj MachineEvent) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
@@ -469,6 +799,130 @@ func (ec *executionContext) _MachineEvent(ctx context.Context, sel ast.Selection
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var jobChangeImplementors = []string{"JobChange", "JobEvent"}
+
+func (ec *executionContext) _JobChange(ctx context.Context, sel ast.SelectionSet, obj *JobChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, jobChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("JobChange")
+		case "transition":
+			out.Values[i] = ec._JobChange_transition(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "job":
+			out.Values[i] = ec._JobChange_job(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._JobChange_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var jobEndImplementors = []string{"JobEnd", "JobEvent"}
+
+func (ec *executionContext) _JobEnd(ctx context.Context, sel ast.SelectionSet, obj *JobEnd) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, jobEndImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("JobEnd")
+		case "transition":
+			out.Values[i] = ec._JobEnd_transition(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "job":
+			out.Values[i] = ec._JobEnd_job(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._JobEnd_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var jobSnapshotImplementors = []string{"JobSnapshot", "JobEvent"}
+
+func (ec *executionContext) _JobSnapshot(ctx context.Context, sel ast.SelectionSet, obj *JobSnapshot) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, jobSnapshotImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("JobSnapshot")
+		case "job":
+			out.Values[i] = ec._JobSnapshot_job(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._JobSnapshot_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
 
 var machineChangeImplementors = []string{"MachineChange", "MachineEvent"}
 
@@ -604,6 +1058,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "machine":
 		return ec._Subscription_machine(ctx, fields[0])
+	case "job":
+		return ec._Subscription_job(ctx, fields[0])
 	case "siteEvents":
 		return ec._Subscription_siteEvents(ctx, fields[0])
 	default:
@@ -652,6 +1108,14 @@ func (ec *executionContext) _TransitionEvent(ctx context.Context, sel ast.Select
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) marshalNJobEvent2fleetgraphᚋgraphᚐJobEvent(ctx context.Context, sel ast.SelectionSet, v JobEvent) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "JobEvent!")
+		return graphql.Null
+	}
+	return ec._JobEvent(ctx, sel, v)
+}
 
 func (ec *executionContext) marshalNMachineEvent2fleetgraphᚋgraphᚐMachineEvent(ctx context.Context, sel ast.SelectionSet, v MachineEvent) graphql.Marshaler {
 	if v == nil {

@@ -38,6 +38,10 @@ func (r *queryResolver) HealthAlerts(ctx context.Context, after *relay.Cursor, f
 	return r.Client.HealthAlert.Query().Paginate(ctx, after, first, before, last, ent.WithHealthAlertOrder(orderBy), ent.WithHealthAlertFilter(where.Filter))
 }
 
+func (r *queryResolver) Jobs(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.JobOrder, where *ent.JobWhereInput) (*ent.JobConnection, error) {
+	return r.Client.Job.Query().Paginate(ctx, after, first, before, last, ent.WithJobOrder(orderBy), ent.WithJobFilter(where.Filter))
+}
+
 func (r *queryResolver) Machines(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.MachineOrder, where *ent.MachineWhereInput) (*ent.MachineConnection, error) {
 	return r.Client.Machine.Query().Paginate(ctx, after, first, before, last, ent.WithMachineOrder(orderBy), ent.WithMachineFilter(where.Filter))
 }
@@ -61,6 +65,8 @@ func (r *queryResolver) Transitions(ctx context.Context, after *relay.Cursor, fi
 	return r.Client.Transition.Query().Paginate(ctx, after, first, before, last, ent.WithTransitionOrder(orderBy), ent.WithTransitionFilter(where.Filter))
 }
 
+func (r *Resolver) BulkJob() graph.BulkJobResolver { return &bulkJobResolver{r} }
+
 func (r *Resolver) ExpectedMachine() graph.ExpectedMachineResolver {
 	return &expectedMachineResolver{r}
 }
@@ -72,6 +78,7 @@ func (r *Resolver) Query() graph.QueryResolver { return &queryResolver{r} }
 func (r *Resolver) Token() graph.TokenResolver { return &tokenResolver{r} }
 
 type (
+	bulkJobResolver         struct{ *Resolver }
 	expectedMachineResolver struct{ *Resolver }
 	machineResolver         struct{ *Resolver }
 	queryResolver           struct{ *Resolver }

@@ -9,6 +9,7 @@ import (
 	"fleetgraph/services/bom"
 	"fleetgraph/services/events"
 	"fleetgraph/services/expected"
+	"fleetgraph/services/job"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 )
@@ -22,5 +23,6 @@ type Resolver struct {
 	Bom       *bom.Service
 	Lifecycle *lifecycle.Service
 	Expected  *expected.Service
+	Jobs      *job.Service
 	Feed      *events.Feed
 }

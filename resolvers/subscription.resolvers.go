@@ -19,6 +19,12 @@ func (r *subscriptionResolver) Machine(ctx context.Context, id string, after *re
 		func(e live.Event) (graph.MachineEvent, error) { return r.machineEvent(ctx, id, e) })
 }
 
+func (r *subscriptionResolver) Job(ctx context.Context, id string, after *relay.Cursor) (<-chan graph.JobEvent, error) {
+	return live.Stream(ctx,
+		func() (live.Source, error) { return r.followJob(ctx, id, after) },
+		func(e live.Event) (graph.JobEvent, error) { return r.jobEvent(ctx, id, e) })
+}
+
 func (r *subscriptionResolver) SiteEvents(ctx context.Context, site string, after *relay.Cursor, kinds []fleet.SubjectType) (<-chan *graph.TransitionEvent, error) {
 	return live.Stream(ctx,
 		func() (live.Source, error) { return r.followSite(ctx, site, after, kinds) },

@@ -37,6 +37,8 @@ const (
 	attendInterval = 2 * time.Second
 	// sweepInterval is how often idempotency keys whose time is over are deleted.
 	sweepInterval = time.Hour
+	// resumeInterval is how often bulk jobs are looked for that nobody works on any more.
+	resumeInterval = time.Minute
 )
 
 // runner runs jobs; any number of processes share them.
@@ -51,12 +53,19 @@ func newRunner(db *database, root *resolvers.Resolver, logger *slog.Logger) (*ru
 	does(workers, root.Bom.EvaluateSku)
 	does(workers, root.Bom.EvaluateSite)
 	does(workers, root.Bom.AttendMachines)
+	does(workers, root.Bom.RunBulk)
+	does(workers, root.Bom.ResumeBulk)
 	does(workers, root.Access.SweepKeys)
 	client, err := river.NewClient(riverpgxv5.New(db.Pool), &river.Config{
-		Logger:                      slog.New(quiet{logger.Handler()}),
-		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: max(2, runtime.GOMAXPROCS(0))}},
-		Workers:                     workers,
-		PeriodicJobs:                []*river.PeriodicJob{every(attendInterval, bom.AttendMachines{}), every(sweepInterval, access.SweepKeys{})},
+		Logger: slog.New(quiet{logger.Handler()}),
+		Queues: map[string]river.QueueConfig{
+			river.QueueDefault: {MaxWorkers: max(2, runtime.GOMAXPROCS(0))},
+			bom.BulkQueue:      {MaxWorkers: 1},
+		},
+		Workers: workers,
+		PeriodicJobs: []*river.PeriodicJob{
+			every(attendInterval, bom.AttendMachines{}), every(sweepInterval, access.SweepKeys{}), every(resumeInterval, bom.ResumeBulk{}),
+		},
 		FetchPollInterval:           jobPoll,
 		JobTimeout:                  jobTimeout,
 		RescueStuckJobsAfter:        jobRescue,

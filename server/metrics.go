@@ -132,7 +132,7 @@ type fleetCollector struct {
 
 // The metrics of the fleet. Names that begin with carbide are those of the
 // specification, whose labels they keep, plus the site.
-type fleetMetrics struct{ hosts, expected, states, oldest, jobs *prometheus.Desc }
+type fleetMetrics struct{ hosts, expected, states, oldest, jobs, openJobs, oldestJob *prometheus.Desc }
 
 func describeFleet() fleetMetrics {
 	return fleetMetrics{
@@ -146,13 +146,17 @@ func describeFleet() fleetMetrics {
 			"How long the machine has been in its state that is longest in it.", []string{"state", "substate", "site"}, nil),
 		jobs: prometheus.NewDesc("fleetgraph_jobs",
 			"Number of jobs of the job queue that have not ended well, by kind and state.", []string{"kind", "state"}, nil),
+		openJobs: prometheus.NewDesc("fleetgraph_submitted_jobs_open",
+			"Number of jobs that people submitted and that have not ended.", []string{"kind", "state", "site"}, nil),
+		oldestJob: prometheus.NewDesc("fleetgraph_submitted_jobs_oldest_seconds",
+			"How long ago the job was submitted that waits longest for its end.", []string{"kind", "state", "site"}, nil),
 	}
 }
 
 // Describe lists the metrics.
 func (*fleetCollector) Describe(to chan<- *prometheus.Desc) {
 	m := describeFleet()
-	for _, d := range []*prometheus.Desc{m.hosts, m.expected, m.states, m.oldest, m.jobs} {
+	for _, d := range []*prometheus.Desc{m.hosts, m.expected, m.states, m.oldest, m.jobs, m.openJobs, m.oldestJob} {
 		to <- d
 	}
 }
@@ -186,6 +190,10 @@ func (c *fleetCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	for _, j := range figures.Jobs {
 		gauge(m.jobs, float64(j.Count), j.Kind, j.State)
+	}
+	for _, j := range figures.Open {
+		gauge(m.openJobs, float64(j.Count), j.Kind, j.State, j.Site)
+		gauge(m.oldestJob, j.Oldest.Seconds(), j.Kind, j.State, j.Site)
 	}
 }
 

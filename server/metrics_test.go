@@ -170,11 +170,11 @@ func TestScrapesDoNotLoadTheDatabase(t *testing.T) {
 	now = now.Add(time.Nanosecond)
 	require.Equal(t, int64(2), counted())
 
-	execute(t, url, "ALTER TABLE river_job RENAME TO jobs")
+	execute(t, url, "ALTER TABLE river_job RENAME TO mislaid")
 	now = now.Add(censusFor)
 	_, err = c.figures()
 	require.Error(t, err)
-	execute(t, url, "ALTER TABLE jobs RENAME TO river_job")
+	execute(t, url, "ALTER TABLE mislaid RENAME TO river_job")
 	_, err = c.figures()
 	require.Error(t, err, "a failure is kept too")
 	now = now.Add(censusFor)

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"fleetgraph/ent"
+	"fleetgraph/fleet"
 	"fleetgraph/internal/seal"
 	"fleetgraph/resolvers"
 	"fleetgraph/services/access"
 	"fleetgraph/services/bom"
 	"fleetgraph/services/events"
 	"fleetgraph/services/expected"
+	"fleetgraph/services/job"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 	"fleetgraph/services/sku"
@@ -48,6 +50,7 @@ func newResolver(f foundation) *resolvers.Resolver {
 		Bom:       skus,
 		Lifecycle: lifecycle.New(client, now, skus),
 		Expected:  expected.New(client, now, f.box),
+		Jobs:      job.New(client, now, map[fleet.JobKind]job.Ender{fleet.JobBulk: skus.CancelBulk}),
 		Feed:      f.feed,
 	}
 }

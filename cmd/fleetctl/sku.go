@@ -12,7 +12,7 @@ func (a *app) skuCommand() *cobra.Command {
 		a.skuShow(), a.skuShowMachines(),
 		a.skuGenerate(), a.skuDiff(), a.skuExplain(),
 		a.skuCreate(), a.skuReplace(), a.skuPreviewReplace(), a.skuDelete(),
-		a.skuAssign(), a.skuUnassign(), a.skuVerify(),
+		a.skuAssign(), a.skuUnassign(), a.skuVerify(), a.skuBulkAssign(), a.skuBulkUnassign(),
 		a.skuUpdateMetadata(), a.skuBulkUpdateMetadata(),
 	)
 	return cmd

@@ -70,6 +70,47 @@ func (n Needs) With(edges ...string) Needs {
 	return Needs{Fields: append(append([]Need(nil), n.Fields[:len(n.Fields)-1]...), last)}
 }
 
+// Variants makes an entity an interface in the graph: each row is an object of one of
+// several types, told by a field of the entity.
+type Variants struct {
+	Field string    `json:"field"`
+	Types []Variant `json:"types"`
+}
+
+// Variant is one of the types: that of the rows with this value.
+type Variant struct {
+	Value       string `json:"value"`
+	Type        string `json:"type"`
+	Description string `json:"description"`
+}
+
+// Name of the annotation.
+func (Variants) Name() string { return "FleetgraphVariants" }
+
+// VariantsBy is the annotation of an entity whose field tells the type.
+func VariantsBy(field string, types ...Variant) schema.Annotation {
+	return Variants{Field: field, Types: types}
+}
+
+// Only limits a field or an edge to one variant of its entity.
+type Only struct {
+	Type string `json:"type"`
+	// Required says that the field is null in other variants only.
+	Required bool `json:"required,omitempty"`
+}
+
+// Name of the annotation.
+func (Only) Name() string { return "FleetgraphOnly" }
+
+// OnlyOf is the annotation of a field or an edge that only the variant has.
+func OnlyOf(variant string) Only { return Only{Type: variant} }
+
+// NonNull makes the field non-null in its variant.
+func (o Only) NonNull() Only {
+	o.Required = true
+	return o
+}
+
 // Decode reads an annotation of the type of dst out of what the generator carries;
 // ok is false where it is absent.
 func Decode[T schema.Annotation](annotations map[string]any) (dst T, ok bool, err error) {

@@ -32,6 +32,18 @@ func (f AllocationMembershipFunc) Mutate(ctx context.Context, m ent.Mutation) (e
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AllocationMembershipMutation", m)
 }
 
+// The BulkItemFunc type is an adapter to allow the use of ordinary
+// function as BulkItem mutator.
+type BulkItemFunc func(context.Context, *ent.BulkItemMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f BulkItemFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.BulkItemMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.BulkItemMutation", m)
+}
+
 // The ExpectedMachineFunc type is an adapter to allow the use of ordinary
 // function as ExpectedMachine mutator.
 type ExpectedMachineFunc func(context.Context, *ent.ExpectedMachineMutation) (ent.Value, error)
@@ -66,6 +78,18 @@ func (f IdempotencyRecordFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdempotencyRecordMutation", m)
+}
+
+// The JobFunc type is an adapter to allow the use of ordinary
+// function as Job mutator.
+type JobFunc func(context.Context, *ent.JobMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f JobFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.JobMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.JobMutation", m)
 }
 
 // The MachineFunc type is an adapter to allow the use of ordinary

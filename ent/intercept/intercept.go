@@ -9,9 +9,11 @@ import (
 	"fleetgraph/ent"
 	"fleetgraph/ent/allocation"
 	"fleetgraph/ent/allocationmembership"
+	"fleetgraph/ent/bulkitem"
 	"fleetgraph/ent/expectedmachine"
 	"fleetgraph/ent/healthalert"
 	"fleetgraph/ent/idempotencyrecord"
+	"fleetgraph/ent/job"
 	"fleetgraph/ent/machine"
 	"fleetgraph/ent/machineclaim"
 	"fleetgraph/ent/predicate"
@@ -134,6 +136,33 @@ func (f TraverseAllocationMembership) Traverse(ctx context.Context, q ent.Query)
 	return fmt.Errorf("unexpected query type %T. expect *ent.AllocationMembershipQuery", q)
 }
 
+// The BulkItemFunc type is an adapter to allow the use of ordinary function as a Querier.
+type BulkItemFunc func(context.Context, *ent.BulkItemQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f BulkItemFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.BulkItemQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.BulkItemQuery", q)
+}
+
+// The TraverseBulkItem type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseBulkItem func(context.Context, *ent.BulkItemQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseBulkItem) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseBulkItem) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.BulkItemQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.BulkItemQuery", q)
+}
+
 // The ExpectedMachineFunc type is an adapter to allow the use of ordinary function as a Querier.
 type ExpectedMachineFunc func(context.Context, *ent.ExpectedMachineQuery) (ent.Value, error)
 
@@ -213,6 +242,33 @@ func (f TraverseIdempotencyRecord) Traverse(ctx context.Context, q ent.Query) er
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.IdempotencyRecordQuery", q)
+}
+
+// The JobFunc type is an adapter to allow the use of ordinary function as a Querier.
+type JobFunc func(context.Context, *ent.JobQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f JobFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.JobQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.JobQuery", q)
+}
+
+// The TraverseJob type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseJob func(context.Context, *ent.JobQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseJob) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseJob) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.JobQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.JobQuery", q)
 }
 
 // The MachineFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -411,12 +467,16 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AllocationQuery, predicate.Allocation, allocation.OrderOption]{typ: ent.TypeAllocation, tq: q}, nil
 	case *ent.AllocationMembershipQuery:
 		return &query[*ent.AllocationMembershipQuery, predicate.AllocationMembership, allocationmembership.OrderOption]{typ: ent.TypeAllocationMembership, tq: q}, nil
+	case *ent.BulkItemQuery:
+		return &query[*ent.BulkItemQuery, predicate.BulkItem, bulkitem.OrderOption]{typ: ent.TypeBulkItem, tq: q}, nil
 	case *ent.ExpectedMachineQuery:
 		return &query[*ent.ExpectedMachineQuery, predicate.ExpectedMachine, expectedmachine.OrderOption]{typ: ent.TypeExpectedMachine, tq: q}, nil
 	case *ent.HealthAlertQuery:
 		return &query[*ent.HealthAlertQuery, predicate.HealthAlert, healthalert.OrderOption]{typ: ent.TypeHealthAlert, tq: q}, nil
 	case *ent.IdempotencyRecordQuery:
 		return &query[*ent.IdempotencyRecordQuery, predicate.IdempotencyRecord, idempotencyrecord.OrderOption]{typ: ent.TypeIdempotencyRecord, tq: q}, nil
+	case *ent.JobQuery:
+		return &query[*ent.JobQuery, predicate.Job, job.OrderOption]{typ: ent.TypeJob, tq: q}, nil
 	case *ent.MachineQuery:
 		return &query[*ent.MachineQuery, predicate.Machine, machine.OrderOption]{typ: ent.TypeMachine, tq: q}, nil
 	case *ent.MachineClaimQuery:

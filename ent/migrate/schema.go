@@ -102,6 +102,64 @@ var (
 			},
 		},
 	}
+	// BulkItemsColumns holds the columns for the "bulk_items" table.
+	BulkItemsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "site_id", Type: field.TypeString},
+		{Name: "machine_name", Type: field.TypeString},
+		{Name: "outcome", Type: field.TypeEnum, Enums: []string{"PENDING", "SUCCEEDED", "FAILED", "SKIPPED", "CANCELLED"}, Default: "PENDING"},
+		{Name: "code", Type: field.TypeString, Nullable: true},
+		{Name: "reason", Type: field.TypeString, Nullable: true},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
+		{Name: "machine_id", Type: field.TypeString, Nullable: true, Size: 64},
+		{Name: "job_id", Type: field.TypeString, Size: 64},
+	}
+	// BulkItemsTable holds the schema information for the "bulk_items" table.
+	BulkItemsTable = &schema.Table{
+		Name:       "bulk_items",
+		Columns:    BulkItemsColumns,
+		PrimaryKey: []*schema.Column{BulkItemsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "bulk_items_machines_machine",
+				Columns:    []*schema.Column{BulkItemsColumns[8]},
+				RefColumns: []*schema.Column{MachinesColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "bulk_items_jobs_items",
+				Columns:    []*schema.Column{BulkItemsColumns[9]},
+				RefColumns: []*schema.Column{JobsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "bulk_items_job_id_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{BulkItemsColumns[9], BulkItemsColumns[0]},
+			},
+			{
+				Name:    "bulk_items_job_id_outcome_filter",
+				Unique:  false,
+				Columns: []*schema.Column{BulkItemsColumns[9], BulkItemsColumns[3]},
+			},
+			{
+				Name:    "bulk_items_job_id_id_pending",
+				Unique:  false,
+				Columns: []*schema.Column{BulkItemsColumns[9], BulkItemsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "((outcome)::text = 'PENDING'::text)",
+				},
+			},
+			{
+				Name:    "bulk_items_machine_id_filter",
+				Unique:  false,
+				Columns: []*schema.Column{BulkItemsColumns[8]},
+			},
+		},
+	}
 	// ExpectedMachinesColumns holds the columns for the "expected_machines" table.
 	ExpectedMachinesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
@@ -276,6 +334,76 @@ var (
 				Name:    "idempotency_records_created_at_retention",
 				Unique:  false,
 				Columns: []*schema.Column{IdempotencyRecordsColumns[1]},
+			},
+		},
+	}
+	// JobsColumns holds the columns for the "jobs" table.
+	JobsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"BULK"}},
+		{Name: "state", Type: field.TypeEnum, Enums: []string{"PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"}, Default: "PENDING"},
+		{Name: "actor", Type: field.TypeString},
+		{Name: "started_at", Type: field.TypeTime, Nullable: true},
+		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
+		{Name: "failure", Type: field.TypeJSON, Nullable: true},
+		{Name: "operation", Type: field.TypeEnum, Nullable: true, Enums: []string{"ASSIGN_SKU", "UNASSIGN_SKU"}},
+		{Name: "sku_name", Type: field.TypeString, Nullable: true},
+		{Name: "force", Type: field.TypeBool, Default: false},
+		{Name: "total", Type: field.TypeInt, Default: 0},
+		{Name: "succeeded", Type: field.TypeInt, Default: 0},
+		{Name: "failed", Type: field.TypeInt, Default: 0},
+		{Name: "skipped", Type: field.TypeInt, Default: 0},
+		{Name: "sku_id", Type: field.TypeString, Nullable: true, Size: 64},
+		{Name: "site_id", Type: field.TypeString, Size: 64},
+	}
+	// JobsTable holds the schema information for the "jobs" table.
+	JobsTable = &schema.Table{
+		Name:       "jobs",
+		Columns:    JobsColumns,
+		PrimaryKey: []*schema.Column{JobsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "jobs_skus_sku",
+				Columns:    []*schema.Column{JobsColumns[15]},
+				RefColumns: []*schema.Column{SkusColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "jobs_sites_jobs",
+				Columns:    []*schema.Column{JobsColumns[16]},
+				RefColumns: []*schema.Column{SitesColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "jobs_site_id_created_at_order",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[16], JobsColumns[1], JobsColumns[0]},
+			},
+			{
+				Name:    "jobs_created_at_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[1], JobsColumns[0]},
+			},
+			{
+				Name:    "jobs_site_id_state_filter",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[16], JobsColumns[3]},
+			},
+			{
+				Name:    "jobs_sku_id_filter",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[15]},
+			},
+			{
+				Name:    "jobs_kind_open",
+				Unique:  false,
+				Columns: []*schema.Column{JobsColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(finished_at IS NULL)",
+				},
 			},
 		},
 	}
@@ -577,7 +705,7 @@ var (
 	// TransitionsColumns holds the columns for the "transitions" table.
 	TransitionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
-		{Name: "subject_type", Type: field.TypeEnum, Enums: []string{"SITE", "SKU", "MACHINE", "TOKEN", "EXPECTED_MACHINE", "ALLOCATION"}},
+		{Name: "subject_type", Type: field.TypeEnum, Enums: []string{"SITE", "SKU", "MACHINE", "TOKEN", "EXPECTED_MACHINE", "ALLOCATION", "JOB"}},
 		{Name: "subject_id", Type: field.TypeString},
 		{Name: "sequence", Type: field.TypeInt},
 		{Name: "from_state", Type: field.TypeString, Nullable: true},
@@ -706,9 +834,11 @@ var (
 	Tables = []*schema.Table{
 		AllocationsTable,
 		AllocationMembershipsTable,
+		BulkItemsTable,
 		ExpectedMachinesTable,
 		HealthAlertsTable,
 		IdempotencyRecordsTable,
+		JobsTable,
 		MachinesTable,
 		MachineClaimsTable,
 		SitesTable,
@@ -723,11 +853,15 @@ func init() {
 	AllocationsTable.ForeignKeys[0].RefTable = SitesTable
 	AllocationMembershipsTable.ForeignKeys[0].RefTable = AllocationsTable
 	AllocationMembershipsTable.ForeignKeys[1].RefTable = MachinesTable
+	BulkItemsTable.ForeignKeys[0].RefTable = MachinesTable
+	BulkItemsTable.ForeignKeys[1].RefTable = JobsTable
 	ExpectedMachinesTable.ForeignKeys[0].RefTable = MachinesTable
 	ExpectedMachinesTable.ForeignKeys[1].RefTable = SitesTable
 	ExpectedMachinesTable.ForeignKeys[2].RefTable = SkusTable
 	HealthAlertsTable.ForeignKeys[0].RefTable = MachinesTable
 	HealthAlertsTable.ForeignKeys[1].RefTable = SitesTable
+	JobsTable.ForeignKeys[0].RefTable = SkusTable
+	JobsTable.ForeignKeys[1].RefTable = SitesTable
 	MachinesTable.ForeignKeys[0].RefTable = SitesTable
 	MachinesTable.ForeignKeys[1].RefTable = SkusTable
 	MachineClaimsTable.ForeignKeys[0].RefTable = MachinesTable

@@ -12,6 +12,9 @@ type Allocation func(*sql.Selector)
 // AllocationMembership is the predicate function for allocationmembership builders.
 type AllocationMembership func(*sql.Selector)
 
+// BulkItem is the predicate function for bulkitem builders.
+type BulkItem func(*sql.Selector)
+
 // ExpectedMachine is the predicate function for expectedmachine builders.
 type ExpectedMachine func(*sql.Selector)
 
@@ -20,6 +23,9 @@ type HealthAlert func(*sql.Selector)
 
 // IdempotencyRecord is the predicate function for idempotencyrecord builders.
 type IdempotencyRecord func(*sql.Selector)
+
+// Job is the predicate function for job builders.
+type Job func(*sql.Selector)
 
 // Machine is the predicate function for machine builders.
 type Machine func(*sql.Selector)

@@ -66,26 +66,26 @@ func CurrentOf(ctx context.Context, typeName string) (_ Selection, ok bool) {
 }
 
 // Resolving reports whether the field that is being resolved is one of names on an
-// object of the type named, and returns its Key.
-func Resolving(ctx context.Context, object string, names ...string) (key string, ok bool) {
+// object of one of the types named, and returns its Key.
+func Resolving(ctx context.Context, objects []string, names ...string) (key string, ok bool) {
 	fc := graphql.GetFieldContext(ctx)
-	if fc == nil || fc.Object != object || fc.Field.Field == nil || !slices.Contains(names, fc.Field.Name) || !graphql.HasOperationContext(ctx) {
+	if fc == nil || !slices.Contains(objects, fc.Object) || fc.Field.Field == nil || !slices.Contains(names, fc.Field.Name) || !graphql.HasOperationContext(ctx) {
 		return "", false
 	}
 	key, _, err := fieldKey(fc.Field.Field, graphql.GetOperationContext(ctx).Variables)
 	return key, err == nil
 }
 
-// Fields lists what is selected on an object of the type named, in order of first
-// mention.
-func (s Selection) Fields(object string) ([]Field, error) {
+// Fields lists what is selected on an object of any of the types named, in order of
+// first mention.
+func (s Selection) Fields(objects ...string) ([]Field, error) {
 	if s.operation == nil || len(s.set) == 0 {
 		return nil, nil
 	}
 	// Fragments on the type itself apply, and so does every fragment on an interface or
 	// union: which of those the type belongs to is not known here, and reading a column
 	// too many is harmless where one too few is a wrong answer.
-	satisfies := s.abstract(s.set, []string{object}, map[string]bool{})
+	satisfies := s.abstract(s.set, objects, map[string]bool{})
 	var fields []Field
 	index := map[string]int{}
 	for _, f := range graphql.CollectFields(s.operation, s.set, satisfies) {

@@ -54,6 +54,8 @@ func (Site) Edges() []ent.Edge {
 			Comment("Allocations at this site."),
 		edge.To("health_alerts", HealthAlert.Type).Annotations(connection()).
 			Comment("Alerts that stand at this site."),
+		edge.To("jobs", Job.Type).Annotations(connection()).
+			Comment("Jobs at this site."),
 		edge.To("transitions", Transition.Type).Annotations(connection()).
 			Comment("History of everything at this site."),
 	}

@@ -39,6 +39,8 @@ const (
 	EdgeAllocations = "allocations"
 	// EdgeHealthAlerts holds the string denoting the health_alerts edge name in mutations.
 	EdgeHealthAlerts = "health_alerts"
+	// EdgeJobs holds the string denoting the jobs edge name in mutations.
+	EdgeJobs = "jobs"
 	// EdgeTransitions holds the string denoting the transitions edge name in mutations.
 	EdgeTransitions = "transitions"
 	// Table holds the table name of the site in the database.
@@ -78,6 +80,13 @@ const (
 	HealthAlertsInverseTable = "health_alerts"
 	// HealthAlertsColumn is the table column denoting the health_alerts relation/edge.
 	HealthAlertsColumn = "site_id"
+	// JobsTable is the table that holds the jobs relation/edge.
+	JobsTable = "jobs"
+	// JobsInverseTable is the table name for the Job entity.
+	// It exists in this package in order to avoid circular dependency with the "job" package.
+	JobsInverseTable = "jobs"
+	// JobsColumn is the table column denoting the jobs relation/edge.
+	JobsColumn = "site_id"
 	// TransitionsTable is the table that holds the transitions relation/edge.
 	TransitionsTable = "transitions"
 	// TransitionsInverseTable is the table name for the Transition entity.
@@ -233,6 +242,20 @@ func ByHealthAlerts(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByJobsCount orders the results by jobs count.
+func ByJobsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newJobsStep(), opts...)
+	}
+}
+
+// ByJobs orders the results by jobs terms.
+func ByJobs(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newJobsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByTransitionsCount orders the results by transitions count.
 func ByTransitionsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -279,6 +302,13 @@ func newHealthAlertsStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(HealthAlertsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, HealthAlertsTable, HealthAlertsColumn),
+	)
+}
+func newJobsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(JobsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, JobsTable, JobsColumn),
 	)
 }
 func newTransitionsStep() *sqlgraph.Step {

@@ -455,6 +455,29 @@ func HasHealthAlertsWith(preds ...predicate.HealthAlert) predicate.Site {
 	})
 }
 
+// HasJobs applies the HasEdge predicate on the "jobs" edge.
+func HasJobs() predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, JobsTable, JobsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasJobsWith applies the HasEdge predicate on the "jobs" edge with a given conditions (other predicates).
+func HasJobsWith(preds ...predicate.Job) predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := newJobsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasTransitions applies the HasEdge predicate on the "transitions" edge.
 func HasTransitions() predicate.Site {
 	return predicate.Site(func(s *sql.Selector) {

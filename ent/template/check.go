@@ -83,6 +83,9 @@ func Check(g *gen.Graph) error {
 		if _, err := needs(t); err != nil {
 			faults = append(faults, err)
 		}
+		if err := checkVariants(t, fault); err != nil {
+			return err
+		}
 	}
 	return errors.Join(faults...)
 }

@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"entgo.io/contrib/entgql"
@@ -10,6 +11,7 @@ import (
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/field"
 	"github.com/stretchr/testify/require"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"fleetgraph/ent/annotation"
 )
@@ -84,9 +86,69 @@ func TestEntitiesThatWouldAnswerWronglyFailGeneration(t *testing.T) {
 			m.Edges[0].Unique, m.Edges[0].Field, m.Edges[0].Required = false, "", false
 			m.Annotations[annotation.Needs{}.Name()] = nil
 		},
+		`Machine: its variants are told by the field "kind", which does not exist`: func(_, m *load.Schema) { kinds(t, m, "A") },
+		"Machine.name: variants are told by an enum that is never null": func(_, m *load.Schema) {
+			m.Annotations[annotation.Variants{}.Name()] = annotations(t, annotation.VariantsBy("name"))[annotation.Variants{}.Name()]
+		},
+		"Machine: C is no value of kind": func(_, m *load.Schema) {
+			kinds(t, m, "A", "C")
+			m.Fields = append(m.Fields, kind())
+		},
+		`Machine.name: there is no variant "KindC"`: func(_, m *load.Schema) {
+			kinds(t, m, "A", "B")
+			m.Fields = append(m.Fields, kind())
+			m.Fields[1].Annotations = annotations(t, entgql.OrderField("NAME"), annotation.OnlyOf("KindC"))
+		},
+		`Rack.machines: there is no variant "KindA"`: func(r, _ *load.Schema) {
+			r.Edges[0].Annotations = annotations(t, entgql.RelayConnection(), annotation.OnlyOf("KindA"))
+		},
 	} {
 		require.ErrorContains(t, Check(graph(t, change)), want)
 	}
+}
+
+// kind is a field that tells variants apart.
+func kind() *load.Field {
+	return &load.Field{Name: "kind", Info: &field.TypeInfo{Type: field.TypeEnum}, Enums: []struct{ N, V string }{{"A", "A"}, {"B", "B"}}}
+}
+
+// kinds gives an entity variants by its field kind.
+func kinds(t *testing.T, s *load.Schema, values ...string) {
+	t.Helper()
+	variants := make([]annotation.Variant, len(values))
+	for i, value := range values {
+		variants[i] = annotation.Variant{Value: value, Type: "Kind" + value, Description: "a kind"}
+	}
+	v := annotation.VariantsBy("kind", variants...)
+	s.Annotations[v.Name()] = annotations(t, v)[v.Name()]
+}
+
+func TestAnEntityWithVariantsIsAnInterfaceWithAnObjectForEach(t *testing.T) {
+	t.Parallel()
+	g := graph(t, func(_, m *load.Schema) {
+		kinds(t, m, "A", "B")
+		m.Fields = append(m.Fields, kind(), &load.Field{
+			Name: "depth", Info: &field.TypeInfo{Type: field.TypeInt}, Optional: true, Annotations: annotations(t, annotation.OnlyOf("KindA").NonNull()),
+		})
+	})
+	require.NoError(t, Check(g))
+	named := func(name, of string, required bool) *ast.FieldDefinition {
+		return &ast.FieldDefinition{Name: name, Type: &ast.Type{NamedType: of, NonNull: required}}
+	}
+	s := &ast.Schema{Types: map[string]*ast.Definition{"Machine": {
+		Kind: ast.Object, Name: "Machine", Interfaces: []string{"Node"}, Fields: ast.FieldList{named("id", "ID", true), named("depth", "Int", false)},
+	}}}
+	require.NoError(t, splitVariants(g, s))
+	shape := func(name string) string {
+		text := string(s.Types[name].Kind) + " " + strings.Join(s.Types[name].Interfaces, "&")
+		for _, f := range s.Types[name].Fields {
+			text += " " + f.Name + ":" + f.Type.String()
+		}
+		return text
+	}
+	require.Equal(t, "INTERFACE Node id:ID!", shape("Machine"))
+	require.Equal(t, "OBJECT Node&Machine id:ID! depth:Int!", shape("KindA"))
+	require.Equal(t, "OBJECT Node&Machine id:ID!", shape("KindB"))
 }
 
 func TestAnnotationsOfOneEntityAdd(t *testing.T) {

@@ -44,7 +44,7 @@ func Extensions(o Options) ([]entc.Extension, error) {
 		entgql.WithWhereInputs(true),
 		// After the where inputs: this option replaces the list that the other adds to.
 		entgql.WithTemplates(templates...),
-		entgql.WithSchemaHook(extendSchema, describer{docs: docs}.describe),
+		entgql.WithSchemaHook(extendSchema, describer{docs: docs}.describe, splitVariants),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("entgql extension: %w", err)
@@ -76,8 +76,10 @@ var funcs = template.FuncMap{
 	"idPrefix":        idPrefix,
 	"neededEdges":     neededEdges,
 	"needs":           needs,
+	"objectTypes":     objectTypes,
 	"orderKind":       orderKind,
 	"totalledEdges":   totalledEdges,
+	"variants":        variants,
 	"whereName":       whereName,
 }
 

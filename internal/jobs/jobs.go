@@ -6,6 +6,7 @@ package jobs
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,9 @@ import (
 // Args are the arguments of a job, whose kind they name as noun.verb: ids, never
 // objects.
 type Args = river.JobArgs
+
+// Options say how a job is queued; arguments with a method InsertOpts choose theirs.
+type Options = river.InsertOpts
 
 // Queue inserts jobs. It runs none.
 type Queue struct{ client *river.Client[*sql.Tx] }
@@ -48,4 +52,23 @@ func (q *Queue) Insert(ctx context.Context, args ...Args) error {
 		return fmt.Errorf("insert a job: %w", err)
 	}
 	return nil
+}
+
+// Holds tells, in the transaction of ctx, whether a job with these arguments is yet to
+// end. It reads every such job of the kind.
+func (q *Queue) Holds(ctx context.Context, args Args) (held bool, err error) {
+	tx, ok := pgdb.SQLTx(ctx)
+	if !ok {
+		return false, errors.New("look for a job: not in a transaction")
+	}
+	wanted, err := json.Marshal(args)
+	if err != nil {
+		return false, fmt.Errorf("look for a job: %w", err)
+	}
+	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM river_job WHERE kind = $1 AND args @> $2::jsonb
+		AND state IN ('available', 'pending', 'retryable', 'running', 'scheduled'))`, args.Kind(), string(wanted)).Scan(&held)
+	if err != nil {
+		return false, fmt.Errorf("look for a job: %w", err)
+	}
+	return held, nil
 }

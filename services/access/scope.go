@@ -50,7 +50,8 @@ func rule(c *Caller, entity string) func(*sql.Selector) {
 	case ent.TypeSite:
 		return in(site.FieldID, c.SiteIDs)
 	case ent.TypeSku, ent.TypeMachine, ent.TypeHealthAlert, ent.TypeTransition, ent.TypeExpectedMachine,
-		ent.TypeAllocation, ent.TypeAllocationMembership, ent.TypeMachineClaim, ent.TypeWorkItem:
+		ent.TypeAllocation, ent.TypeAllocationMembership, ent.TypeMachineClaim, ent.TypeWorkItem,
+		ent.TypeJob, ent.TypeBulkItem:
 		return in("site_id", c.SiteIDs)
 	default:
 		return nothing

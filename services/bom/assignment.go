@@ -40,6 +40,8 @@ type Assign struct {
 	SkuID     string
 	Force     bool
 	Key       string `json:"-"`
+
+	job string // the job that does it, for the history; empty for none
 }
 
 // Assign assigns a SKU of the machine's site to it and asks for a verification. The
@@ -64,6 +66,9 @@ func (s *Service) Assign(ctx context.Context, in Assign) error {
 		if err != nil {
 			return nil, err
 		}
+		if err := checkAssign(m, row, in); err != nil {
+			return nil, err
+		}
 		return []string{m.ID}, s.assign(ctx, tx, m, row, in)
 	})
 	return err
@@ -79,8 +84,8 @@ func keepSku(ctx context.Context, tx *ent.Client, id string) (*ent.Sku, error) {
 	return row, err
 }
 
-// assign assigns row, nil where there is none, to m. Both are locked.
-func (s *Service) assign(ctx context.Context, tx *ent.Client, m *ent.Machine, row *ent.Sku, in Assign) error {
+// checkAssign tells why row, nil where there is none, cannot be assigned to m.
+func checkAssign(m *ent.Machine, row *ent.Sku, in Assign) error {
 	switch {
 	case m.Kind == fleet.KindDPU:
 		return fleet.Precondition("MACHINE_IS_DPU", "a DPU stands outside BOM validation and has no SKU")
@@ -91,6 +96,11 @@ func (s *Service) assign(ctx context.Context, tx *ent.Client, m *ent.Machine, ro
 	case row == nil || row.SiteID != m.SiteID:
 		return fleet.Missing("skuId", "SKU_NOT_FOUND", "SKU ID not found: %s", in.SkuID)
 	}
+	return nil
+}
+
+// assign assigns row to m. Both are locked, and checkAssign has nothing against it.
+func (s *Service) assign(ctx context.Context, tx *ent.Client, m *ent.Machine, row *ent.Sku, in Assign) error {
 	now := s.now()
 	m.SkuID, m.SkuName, m.VerifyRequestedAt = &row.ID, &row.Name, &now
 	err := tx.Machine.Update().Where(machine.ID(m.ID)).
@@ -100,7 +110,7 @@ func (s *Service) assign(ctx context.Context, tx *ent.Client, m *ent.Machine, ro
 	}
 	err = lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
 		Event: fleet.EventSkuAssigned, At: now,
-		Details: map[string]any{"sku": row.Name, "skuRevision": row.Revision, "force": in.Force},
+		Details: ofJob(in.job, map[string]any{"sku": row.Name, "skuRevision": row.Revision, "force": in.Force}),
 	})
 	if err != nil {
 		return err
@@ -113,6 +123,8 @@ type Unassign struct {
 	MachineID string
 	Force     bool
 	Key       string `json:"-"`
+
+	job string // as Assign's
 }
 
 // Unassign takes a machine's SKU and its alert away; the machine is matched again or
@@ -140,18 +152,25 @@ func (s *Service) Unassign(ctx context.Context, in Unassign) error {
 		if err != nil {
 			return nil, err
 		}
+		if err := checkUnassign(m, in); err != nil || m.SkuName == nil {
+			return []string{m.ID}, err
+		}
 		return []string{m.ID}, s.unassign(ctx, tx, m, in)
 	})
 	return err
 }
 
-func (s *Service) unassign(ctx context.Context, tx *ent.Client, m *ent.Machine, in Unassign) error {
+// checkUnassign tells why m's SKU cannot be taken away.
+func checkUnassign(m *ent.Machine, in Unassign) error {
 	if !in.Force && !slices.Contains(verifiable(), lifecycle.Position(m)) {
 		return wrongState(m, "Specified machine is not in a valid state for removing SKU association")
 	}
-	if m.SkuName == nil {
-		return nil
-	}
+	return nil
+}
+
+// unassign takes the SKU of m away, which is locked and has one; checkUnassign has
+// nothing against it.
+func (s *Service) unassign(ctx context.Context, tx *ent.Client, m *ent.Machine, in Unassign) error {
 	now, name := s.now(), *m.SkuName
 	update := tx.Machine.Update().Where(machine.ID(m.ID)).SetUpdatedAt(now)
 	withoutSku(m)(update)
@@ -159,7 +178,7 @@ func (s *Service) unassign(ctx context.Context, tx *ent.Client, m *ent.Machine, 
 		return err
 	}
 	err := lifecycle.Record(ctx, tx, m, nil, nil, lifecycle.Change{
-		Event: fleet.EventSkuUnassigned, At: now, Details: map[string]any{"sku": name, "force": in.Force},
+		Event: fleet.EventSkuUnassigned, At: now, Details: ofJob(in.job, map[string]any{"sku": name, "force": in.Force}),
 	})
 	if err != nil {
 		return err
@@ -222,6 +241,14 @@ func requireForce(ctx context.Context, force bool) error {
 	}
 	_, err := access.Require(ctx, role)
 	return err
+}
+
+// ofJob adds the job to the details of what one did.
+func ofJob(job string, details map[string]any) map[string]any {
+	if job != "" {
+		details["job"] = job
+	}
+	return details
 }
 
 func wrongState(m *ent.Machine, message string) error {

@@ -24,9 +24,11 @@ const jobPage = 200
 // attendRetry is when a machine is looked at again after that failed.
 const attendRetry = time.Minute
 
-// A Queue takes jobs into the transaction of ctx: they exist if it commits.
+// A Queue takes jobs into the transaction of ctx: they exist if it commits. Holds tells
+// whether it has one with these arguments that is yet to end.
 type Queue interface {
 	Insert(ctx context.Context, args ...jobs.Args) error
+	Holds(ctx context.Context, args jobs.Args) (bool, error)
 }
 
 // EvaluateSku looks at the machines that a new or replaced SKU concerns, from the id

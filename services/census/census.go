@@ -36,12 +36,21 @@ type Jobs struct {
 	Count       int64
 }
 
+// OpenJobs is how many jobs of a kind that people submitted at a site are in a state
+// that is not their end, lower case, and how long ago the first of them was submitted.
+type OpenJobs struct {
+	Site, Kind, State string
+	Count             int64
+	Oldest            time.Duration
+}
+
 // Figures are all counts at one time.
 type Figures struct {
 	Hosts    []BySku
 	Expected []BySku
 	States   []ByState
 	Jobs     []Jobs
+	Open     []OpenJobs
 }
 
 const bySku = `
@@ -57,7 +66,11 @@ const jobs = `
 	SELECT kind, state::text, count(*) FROM river_job
 	WHERE state IN ('available', 'running', 'retryable', 'scheduled', 'discarded') GROUP BY 1, 2 ORDER BY 1, 2`
 
-// Take counts, in four statements.
+const openJobs = `
+	SELECT s.name, lower(j.kind), lower(j.state), count(*), extract(epoch FROM now() - min(j.created_at))::float8
+	FROM jobs j JOIN sites s ON s.id = j.site_id WHERE j.finished_at IS NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
+
+// Take counts, in five statements.
 func Take(ctx context.Context, pool *pgxpool.Pool) (f Figures, err error) {
 	if f.Hosts, err = skus(ctx, pool, fmt.Sprintf(bySku, "machines", "WHERE m.kind = 'HOST'")); err != nil {
 		return f, err
@@ -76,6 +89,15 @@ func Take(ctx context.Context, pool *pgxpool.Pool) (f Figures, err error) {
 	}
 	f.Jobs, err = collect(ctx, pool, jobs, func(row pgx.CollectableRow) (j Jobs, err error) {
 		err = row.Scan(&j.Kind, &j.State, &j.Count)
+		return j, err
+	})
+	if err != nil {
+		return f, err
+	}
+	f.Open, err = collect(ctx, pool, openJobs, func(row pgx.CollectableRow) (j OpenJobs, err error) {
+		var seconds float64
+		err = row.Scan(&j.Site, &j.Kind, &j.State, &j.Count, &seconds)
+		j.Oldest = max(0, time.Duration(seconds*float64(time.Second)))
 		return j, err
 	})
 	return f, err

@@ -46,7 +46,7 @@ func (b *bundle) take(t *testing.T) census.Figures {
 	before := b.statements.Load()
 	figures, err := census.Take(t.Context(), b.db.Pool)
 	require.NoError(t, err)
-	require.Equal(t, before+4, b.statements.Load(), "one statement each")
+	require.Equal(t, before+5, b.statements.Load(), "one statement each")
 	return figures
 }
 
@@ -157,4 +157,19 @@ func TestJobsByKindAndState(t *testing.T) {
 		{"c.d", "running", 1},
 		{"c.d", "scheduled", 1},
 	}, counts.Jobs)
+}
+
+func TestSubmittedJobsThatHaveNotEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, "INSERT INTO sites (id, created_at, name, bom_validation, machine_validation, updated_at) VALUES ('s', now(), 'east', '{}', '{}', now())")
+	b.exec(t, `INSERT INTO jobs (id, created_at, kind, state, actor, finished_at, site_id)
+		SELECT state || n, now() - n * interval '1 hour', 'BULK', state, 'x', CASE WHEN state = 'FAILED' THEN now() END, 's'
+		FROM unnest(ARRAY['PENDING', 'RUNNING', 'FAILED']) AS state, generate_series(1, 2) AS n`)
+	counts := b.take(t)
+	for i := range counts.Open {
+		require.InDelta(t, 7200, counts.Open[i].Oldest.Seconds(), 25)
+		counts.Open[i].Oldest = 0
+	}
+	require.Equal(t, []census.OpenJobs{{"east", "bulk", "pending", 2, 0}, {"east", "bulk", "running", 2, 0}}, counts.Open)
 }

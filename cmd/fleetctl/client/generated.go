@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fleetgraph/fleet"
+	"fmt"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -205,6 +206,385 @@ func (v *BomValidationInput) GetAutoGenerateMissingSku() *bool { return v.AutoGe
 func (v *BomValidationInput) GetAutoGenerateMissingSkuInterval() *string {
 	return v.AutoGenerateMissingSkuInterval
 }
+
+// BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload includes the requested fields of the GraphQL type BulkAssignSkuPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of bulkAssignSku.
+type BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload struct {
+	// Number of machines that the filter found.
+	Matched int `json:"matched"`
+	// The job; null for a dry run.
+	Job *BulkAssignSkuBulkAssignSkuBulkAssignSkuPayloadJobBulkJob `json:"job"`
+	// What would become of the machines; null unless it is a dry run.
+	Preview *BulkPreviewFields `json:"preview"`
+}
+
+// GetMatched returns BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload.Matched, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload) GetMatched() int { return v.Matched }
+
+// GetJob returns BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload.Job, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload) GetJob() *BulkAssignSkuBulkAssignSkuBulkAssignSkuPayloadJobBulkJob {
+	return v.Job
+}
+
+// GetPreview returns BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload.Preview, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload) GetPreview() *BulkPreviewFields {
+	return v.Preview
+}
+
+// BulkAssignSkuBulkAssignSkuBulkAssignSkuPayloadJobBulkJob includes the requested fields of the GraphQL type BulkJob.
+// The GraphQL type's documentation follows.
+//
+// One change of many machines of a site, which were chosen by a filter.
+type BulkAssignSkuBulkAssignSkuBulkAssignSkuPayloadJobBulkJob struct {
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
+}
+
+// GetId returns BulkAssignSkuBulkAssignSkuBulkAssignSkuPayloadJobBulkJob.Id, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuBulkAssignSkuBulkAssignSkuPayloadJobBulkJob) GetId() string { return v.Id }
+
+// Input of bulkAssignSku.
+type BulkAssignSkuInput struct {
+	// The site of the SKU and the machines.
+	SiteId string `json:"siteId"`
+	// The SKU to assign.
+	SkuId string `json:"skuId"`
+	// Which machines of the site; a filter without a condition is refused, unless all is true.
+	Where json.RawMessage `json:"where"`
+	// Says that every machine of the site is meant, with a filter that has no condition.
+	All bool `json:"all"`
+	// Whether to assign whatever SKU and state a machine has; needs an admin.
+	Force bool `json:"force"`
+	// Only says what would become of each machine. Writes nothing, and the idempotency key is not used up.
+	DryRun bool `json:"dryRun"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetSiteId returns BulkAssignSkuInput.SiteId, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuInput) GetSiteId() string { return v.SiteId }
+
+// GetSkuId returns BulkAssignSkuInput.SkuId, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuInput) GetSkuId() string { return v.SkuId }
+
+// GetWhere returns BulkAssignSkuInput.Where, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuInput) GetWhere() json.RawMessage { return v.Where }
+
+// GetAll returns BulkAssignSkuInput.All, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuInput) GetAll() bool { return v.All }
+
+// GetForce returns BulkAssignSkuInput.Force, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuInput) GetForce() bool { return v.Force }
+
+// GetDryRun returns BulkAssignSkuInput.DryRun, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuInput) GetDryRun() bool { return v.DryRun }
+
+// GetIdempotencyKey returns BulkAssignSkuInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// BulkAssignSkuResponse is returned by BulkAssignSku on success.
+type BulkAssignSkuResponse struct {
+	// Assigns a SKU to the machines of a site that a filter finds, each as assignSku would, as a job. The machines are those
+	// that the filter finds now; what becomes of each is its item's outcome, and never ends the job. DPUs, which have no SKU,
+	// are not found. A machine that has the SKU already is skipped, unless force is given. Role: operator; with force: admin.
+	BulkAssignSku BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload `json:"bulkAssignSku"`
+}
+
+// GetBulkAssignSku returns BulkAssignSkuResponse.BulkAssignSku, and is useful for accessing the field via an interface.
+func (v *BulkAssignSkuResponse) GetBulkAssignSku() BulkAssignSkuBulkAssignSkuBulkAssignSkuPayload {
+	return v.BulkAssignSku
+}
+
+// BulkItemFields includes the GraphQL fields of BulkItem requested by the fragment BulkItemFields.
+// The GraphQL type's documentation follows.
+//
+// One machine of a bulk job, and what became of it.
+type BulkItemFields struct {
+	// Name of the machine when the job was submitted.
+	MachineName string `json:"machineName"`
+	// Id of the machine; null when it was deleted since.
+	MachineId *string `json:"machineId"`
+	// What became of the machine.
+	Outcome fleet.BulkOutcome `json:"outcome"`
+	// Class of the refusal, as in an error's extensions; null without one.
+	Code *string `json:"code"`
+	// Stable word for why the machine was not changed; null where it was, or its turn has not come.
+	Reason *string `json:"reason"`
+	// Why the machine was not changed, for a person; otherwise empty.
+	Message string `json:"message"`
+	// When the outcome came about; null before.
+	FinishedAt *time.Time `json:"finishedAt"`
+}
+
+// GetMachineName returns BulkItemFields.MachineName, and is useful for accessing the field via an interface.
+func (v *BulkItemFields) GetMachineName() string { return v.MachineName }
+
+// GetMachineId returns BulkItemFields.MachineId, and is useful for accessing the field via an interface.
+func (v *BulkItemFields) GetMachineId() *string { return v.MachineId }
+
+// GetOutcome returns BulkItemFields.Outcome, and is useful for accessing the field via an interface.
+func (v *BulkItemFields) GetOutcome() fleet.BulkOutcome { return v.Outcome }
+
+// GetCode returns BulkItemFields.Code, and is useful for accessing the field via an interface.
+func (v *BulkItemFields) GetCode() *string { return v.Code }
+
+// GetReason returns BulkItemFields.Reason, and is useful for accessing the field via an interface.
+func (v *BulkItemFields) GetReason() *string { return v.Reason }
+
+// GetMessage returns BulkItemFields.Message, and is useful for accessing the field via an interface.
+func (v *BulkItemFields) GetMessage() string { return v.Message }
+
+// GetFinishedAt returns BulkItemFields.FinishedAt, and is useful for accessing the field via an interface.
+func (v *BulkItemFields) GetFinishedAt() *time.Time { return v.FinishedAt }
+
+// BulkPreviewFields includes the GraphQL fields of BulkPreview requested by the fragment BulkPreviewFields.
+// The GraphQL type's documentation follows.
+//
+// What a bulk change would do now.
+type BulkPreviewFields struct {
+	// Number of machines that would be changed.
+	Succeeded int `json:"succeeded"`
+	// Number of machines whose change would be refused.
+	Failed int `json:"failed"`
+	// Number of machines with nothing to change.
+	Skipped int `json:"skipped"`
+	// What would become of single machines, at most 200: first those whose change would be refused, then those with nothing to change, each by name.
+	Items []BulkPreviewFieldsItemsBulkPreviewItem `json:"items"`
+}
+
+// GetSucceeded returns BulkPreviewFields.Succeeded, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFields) GetSucceeded() int { return v.Succeeded }
+
+// GetFailed returns BulkPreviewFields.Failed, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFields) GetFailed() int { return v.Failed }
+
+// GetSkipped returns BulkPreviewFields.Skipped, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFields) GetSkipped() int { return v.Skipped }
+
+// GetItems returns BulkPreviewFields.Items, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFields) GetItems() []BulkPreviewFieldsItemsBulkPreviewItem { return v.Items }
+
+// BulkPreviewFieldsItemsBulkPreviewItem includes the requested fields of the GraphQL type BulkPreviewItem.
+// The GraphQL type's documentation follows.
+//
+// What would become of one machine in a bulk change.
+type BulkPreviewFieldsItemsBulkPreviewItem struct {
+	// Name of the machine.
+	MachineName string `json:"machineName"`
+	// What would become of it: SUCCEEDED, FAILED or SKIPPED.
+	Outcome fleet.BulkOutcome `json:"outcome"`
+	// Class of the refusal, as in an error's extensions; null without one.
+	Code *string `json:"code"`
+	// Stable word for why the machine would not be changed; null where it would.
+	Reason *string `json:"reason"`
+	// Why the machine would not be changed, for a person; otherwise empty.
+	Message string `json:"message"`
+}
+
+// GetMachineName returns BulkPreviewFieldsItemsBulkPreviewItem.MachineName, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFieldsItemsBulkPreviewItem) GetMachineName() string { return v.MachineName }
+
+// GetOutcome returns BulkPreviewFieldsItemsBulkPreviewItem.Outcome, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFieldsItemsBulkPreviewItem) GetOutcome() fleet.BulkOutcome { return v.Outcome }
+
+// GetCode returns BulkPreviewFieldsItemsBulkPreviewItem.Code, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFieldsItemsBulkPreviewItem) GetCode() *string { return v.Code }
+
+// GetReason returns BulkPreviewFieldsItemsBulkPreviewItem.Reason, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFieldsItemsBulkPreviewItem) GetReason() *string { return v.Reason }
+
+// GetMessage returns BulkPreviewFieldsItemsBulkPreviewItem.Message, and is useful for accessing the field via an interface.
+func (v *BulkPreviewFieldsItemsBulkPreviewItem) GetMessage() string { return v.Message }
+
+// BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload includes the requested fields of the GraphQL type BulkUnassignSkuPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of bulkUnassignSku.
+type BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload struct {
+	// Number of machines that the filter found.
+	Matched int `json:"matched"`
+	// The job; null for a dry run.
+	Job *BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayloadJobBulkJob `json:"job"`
+	// What would become of the machines; null unless it is a dry run.
+	Preview *BulkPreviewFields `json:"preview"`
+}
+
+// GetMatched returns BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload.Matched, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload) GetMatched() int { return v.Matched }
+
+// GetJob returns BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload.Job, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload) GetJob() *BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayloadJobBulkJob {
+	return v.Job
+}
+
+// GetPreview returns BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload.Preview, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload) GetPreview() *BulkPreviewFields {
+	return v.Preview
+}
+
+// BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayloadJobBulkJob includes the requested fields of the GraphQL type BulkJob.
+// The GraphQL type's documentation follows.
+//
+// One change of many machines of a site, which were chosen by a filter.
+type BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayloadJobBulkJob struct {
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
+}
+
+// GetId returns BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayloadJobBulkJob.Id, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayloadJobBulkJob) GetId() string { return v.Id }
+
+// Input of bulkUnassignSku.
+type BulkUnassignSkuInput struct {
+	// The site of the machines.
+	SiteId string `json:"siteId"`
+	// Take only this SKU away; absent: whichever a machine has.
+	SkuId *string `json:"skuId"`
+	// Which machines of the site; a filter without a condition is refused, unless all is true.
+	Where json.RawMessage `json:"where"`
+	// Says that every machine of the site is meant, with a filter that has no condition.
+	All bool `json:"all"`
+	// Whether to do it whatever state a machine is in; needs an admin.
+	Force bool `json:"force"`
+	// Only says what would become of each machine. Writes nothing, and the idempotency key is not used up.
+	DryRun bool `json:"dryRun"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetSiteId returns BulkUnassignSkuInput.SiteId, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuInput) GetSiteId() string { return v.SiteId }
+
+// GetSkuId returns BulkUnassignSkuInput.SkuId, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuInput) GetSkuId() *string { return v.SkuId }
+
+// GetWhere returns BulkUnassignSkuInput.Where, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuInput) GetWhere() json.RawMessage { return v.Where }
+
+// GetAll returns BulkUnassignSkuInput.All, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuInput) GetAll() bool { return v.All }
+
+// GetForce returns BulkUnassignSkuInput.Force, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuInput) GetForce() bool { return v.Force }
+
+// GetDryRun returns BulkUnassignSkuInput.DryRun, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuInput) GetDryRun() bool { return v.DryRun }
+
+// GetIdempotencyKey returns BulkUnassignSkuInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// BulkUnassignSkuResponse is returned by BulkUnassignSku on success.
+type BulkUnassignSkuResponse struct {
+	// Takes the SKU of the machines of a site away that a filter finds, each as unassignSku would, as a job. A machine
+	// without a SKU, or with another than was asked for, is skipped. Role: operator; with force: admin.
+	BulkUnassignSku BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload `json:"bulkUnassignSku"`
+}
+
+// GetBulkUnassignSku returns BulkUnassignSkuResponse.BulkUnassignSku, and is useful for accessing the field via an interface.
+func (v *BulkUnassignSkuResponse) GetBulkUnassignSku() BulkUnassignSkuBulkUnassignSkuBulkUnassignSkuPayload {
+	return v.BulkUnassignSku
+}
+
+// CancelJobCancelJobCancelJobPayload includes the requested fields of the GraphQL type CancelJobPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of cancelJob.
+type CancelJobCancelJobCancelJobPayload struct {
+	// The job after the call.
+	Job JobFields `json:"-"`
+}
+
+// GetJob returns CancelJobCancelJobCancelJobPayload.Job, and is useful for accessing the field via an interface.
+func (v *CancelJobCancelJobCancelJobPayload) GetJob() JobFields { return v.Job }
+
+func (v *CancelJobCancelJobCancelJobPayload) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*CancelJobCancelJobCancelJobPayload
+		Job json.RawMessage `json:"job"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.CancelJobCancelJobCancelJobPayload = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Job
+		src := firstPass.Job
+		if len(src) != 0 && string(src) != "null" {
+			err = __unmarshalJobFields(
+				src, dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal CancelJobCancelJobCancelJobPayload.Job: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalCancelJobCancelJobCancelJobPayload struct {
+	Job json.RawMessage `json:"job"`
+}
+
+func (v *CancelJobCancelJobCancelJobPayload) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *CancelJobCancelJobCancelJobPayload) __premarshalJSON() (*__premarshalCancelJobCancelJobCancelJobPayload, error) {
+	var retval __premarshalCancelJobCancelJobCancelJobPayload
+
+	{
+
+		dst := &retval.Job
+		src := v.Job
+		var err error
+		*dst, err = __marshalJobFields(
+			&src)
+		if err != nil {
+			return nil, fmt.Errorf(
+				"unable to marshal CancelJobCancelJobCancelJobPayload.Job: %w", err)
+		}
+	}
+	return &retval, nil
+}
+
+// Input of cancelJob.
+type CancelJobInput struct {
+	// The job to stop.
+	JobId string `json:"jobId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetJobId returns CancelJobInput.JobId, and is useful for accessing the field via an interface.
+func (v *CancelJobInput) GetJobId() string { return v.JobId }
+
+// GetIdempotencyKey returns CancelJobInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *CancelJobInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// CancelJobResponse is returned by CancelJob on success.
+type CancelJobResponse struct {
+	// Stops a job: what it has done stays, and nothing more is begun. A job that has ended is FAILED_PRECONDITION, reason
+	// JOB_ENDED. Role: operator.
+	CancelJob CancelJobCancelJobCancelJobPayload `json:"cancelJob"`
+}
+
+// GetCancelJob returns CancelJobResponse.CancelJob, and is useful for accessing the field via an interface.
+func (v *CancelJobResponse) GetCancelJob() CancelJobCancelJobCancelJobPayload { return v.CancelJob }
 
 // Candidate includes the requested fields of the GraphQL type SkuCandidate.
 // The GraphQL type's documentation follows.
@@ -1841,6 +2221,302 @@ func (v *IssueTokenResponse) GetIssueToken() IssueTokenIssueTokenIssueTokenPaylo
 	return v.IssueToken
 }
 
+// JobByIdResponse is returned by JobById on success.
+type JobByIdResponse struct {
+	// The job with this id; null where there is none or the caller may not see it.
+	Job JobFields `json:"-"`
+}
+
+// GetJob returns JobByIdResponse.Job, and is useful for accessing the field via an interface.
+func (v *JobByIdResponse) GetJob() JobFields { return v.Job }
+
+func (v *JobByIdResponse) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*JobByIdResponse
+		Job json.RawMessage `json:"job"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.JobByIdResponse = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Job
+		src := firstPass.Job
+		if len(src) != 0 && string(src) != "null" {
+			err = __unmarshalJobFields(
+				src, dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal JobByIdResponse.Job: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalJobByIdResponse struct {
+	Job json.RawMessage `json:"job"`
+}
+
+func (v *JobByIdResponse) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *JobByIdResponse) __premarshalJSON() (*__premarshalJobByIdResponse, error) {
+	var retval __premarshalJobByIdResponse
+
+	{
+
+		dst := &retval.Job
+		src := v.Job
+		var err error
+		*dst, err = __marshalJobFields(
+			&src)
+		if err != nil {
+			return nil, fmt.Errorf(
+				"unable to marshal JobByIdResponse.Job: %w", err)
+		}
+	}
+	return &retval, nil
+}
+
+// JobFields includes the GraphQL fields of Job requested by the fragment JobFields.
+// The GraphQL type's documentation follows.
+//
+// Work that a person submitted and that goes on by itself, whatever becomes of the process that runs it. Expect new kinds.
+//
+// JobFields is implemented by the following types:
+// JobFieldsBulkJob
+type JobFields interface {
+	implementsGraphQLInterfaceJobFields()
+	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
+	GetTypename() *string
+	// GetId returns the interface-field "id" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	GetId() string
+	// GetKind returns the interface-field "kind" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Kind of the job.
+	GetKind() fleet.JobKind
+	// GetState returns the interface-field "state" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// How far the job is.
+	GetState() fleet.JobState
+	// GetActor returns the interface-field "actor" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Who submitted the job: a token's name. Histories show it for what the job does.
+	GetActor() string
+	// GetCreatedAt returns the interface-field "createdAt" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// When it was created, by the server's clock.
+	GetCreatedAt() time.Time
+	// GetStartedAt returns the interface-field "startedAt" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// When a worker began; null before.
+	GetStartedAt() *time.Time
+	// GetFinishedAt returns the interface-field "finishedAt" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// When the job ended; null before.
+	GetFinishedAt() *time.Time
+	// GetSummary returns the interface-field "summary" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// What the job does and how far it is, in words.
+	GetSummary() string
+	// GetFailure returns the interface-field "failure" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Why the job could not go on; null unless it is FAILED.
+	GetFailure() *JobFieldsFailureJobFailure
+}
+
+func (v *JobFieldsBulkJob) implementsGraphQLInterfaceJobFields() {}
+
+func __unmarshalJobFields(b []byte, v *JobFields) error {
+	if string(b) == "null" {
+		return nil
+	}
+
+	var tn struct {
+		TypeName string `json:"__typename"`
+	}
+	err := json.Unmarshal(b, &tn)
+	if err != nil {
+		return err
+	}
+
+	switch tn.TypeName {
+	case "BulkJob":
+		*v = new(JobFieldsBulkJob)
+		return json.Unmarshal(b, *v)
+	case "":
+		return fmt.Errorf(
+			"response was missing Job.__typename")
+	default:
+		return fmt.Errorf(
+			`unexpected concrete type for JobFields: "%v"`, tn.TypeName)
+	}
+}
+
+func __marshalJobFields(v *JobFields) ([]byte, error) {
+
+	var typename string
+	switch v := (*v).(type) {
+	case *JobFieldsBulkJob:
+		typename = "BulkJob"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*JobFieldsBulkJob
+		}{typename, v}
+		return json.Marshal(result)
+	case nil:
+		return []byte("null"), nil
+	default:
+		return nil, fmt.Errorf(
+			`unexpected concrete type for JobFields: "%T"`, v)
+	}
+}
+
+// JobFields includes the GraphQL fields of BulkJob requested by the fragment JobFields.
+// The GraphQL type's documentation follows.
+//
+// Work that a person submitted and that goes on by itself, whatever becomes of the process that runs it. Expect new kinds.
+type JobFieldsBulkJob struct {
+	Typename *string `json:"__typename"`
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
+	// Kind of the job.
+	Kind fleet.JobKind `json:"kind"`
+	// How far the job is.
+	State fleet.JobState `json:"state"`
+	// Who submitted the job: a token's name. Histories show it for what the job does.
+	Actor string `json:"actor"`
+	// When it was created, by the server's clock.
+	CreatedAt time.Time `json:"createdAt"`
+	// When a worker began; null before.
+	StartedAt *time.Time `json:"startedAt"`
+	// When the job ended; null before.
+	FinishedAt *time.Time `json:"finishedAt"`
+	// What the job does and how far it is, in words.
+	Summary string `json:"summary"`
+	// Why the job could not go on; null unless it is FAILED.
+	Failure *JobFieldsFailureJobFailure `json:"failure"`
+	// What is done to each machine.
+	Operation fleet.BulkOperation `json:"operation"`
+	// Name of the SKU concerned; null where any is.
+	SkuName *string `json:"skuName"`
+	// Whether the machines' present SKUs and states do not matter.
+	Force bool `json:"force"`
+	// Number of machines, fixed when the job was submitted.
+	Total int `json:"total"`
+	// Number of machines whose turn is over: succeeded, failed and skipped.
+	Done int `json:"done"`
+	// Number of machines that were changed.
+	Succeeded int `json:"succeeded"`
+	// Number of machines whose change was refused.
+	Failed int `json:"failed"`
+	// Number of machines with nothing to change.
+	Skipped int `json:"skipped"`
+}
+
+// GetTypename returns JobFieldsBulkJob.Typename, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetTypename() *string { return v.Typename }
+
+// GetId returns JobFieldsBulkJob.Id, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetId() string { return v.Id }
+
+// GetKind returns JobFieldsBulkJob.Kind, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetKind() fleet.JobKind { return v.Kind }
+
+// GetState returns JobFieldsBulkJob.State, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetState() fleet.JobState { return v.State }
+
+// GetActor returns JobFieldsBulkJob.Actor, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetActor() string { return v.Actor }
+
+// GetCreatedAt returns JobFieldsBulkJob.CreatedAt, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetCreatedAt() time.Time { return v.CreatedAt }
+
+// GetStartedAt returns JobFieldsBulkJob.StartedAt, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetStartedAt() *time.Time { return v.StartedAt }
+
+// GetFinishedAt returns JobFieldsBulkJob.FinishedAt, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetFinishedAt() *time.Time { return v.FinishedAt }
+
+// GetSummary returns JobFieldsBulkJob.Summary, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetSummary() string { return v.Summary }
+
+// GetFailure returns JobFieldsBulkJob.Failure, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetFailure() *JobFieldsFailureJobFailure { return v.Failure }
+
+// GetOperation returns JobFieldsBulkJob.Operation, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetOperation() fleet.BulkOperation { return v.Operation }
+
+// GetSkuName returns JobFieldsBulkJob.SkuName, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetSkuName() *string { return v.SkuName }
+
+// GetForce returns JobFieldsBulkJob.Force, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetForce() bool { return v.Force }
+
+// GetTotal returns JobFieldsBulkJob.Total, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetTotal() int { return v.Total }
+
+// GetDone returns JobFieldsBulkJob.Done, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetDone() int { return v.Done }
+
+// GetSucceeded returns JobFieldsBulkJob.Succeeded, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetSucceeded() int { return v.Succeeded }
+
+// GetFailed returns JobFieldsBulkJob.Failed, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetFailed() int { return v.Failed }
+
+// GetSkipped returns JobFieldsBulkJob.Skipped, and is useful for accessing the field via an interface.
+func (v *JobFieldsBulkJob) GetSkipped() int { return v.Skipped }
+
+// JobFieldsFailureJobFailure includes the requested fields of the GraphQL type JobFailure.
+// The GraphQL type's documentation follows.
+//
+// Why a job could not go on.
+type JobFieldsFailureJobFailure struct {
+	// Class of the error, as in an error's extensions.
+	Code string `json:"code"`
+	// Stable word for the cause.
+	Reason string `json:"reason"`
+	// The cause, for a person.
+	Message string `json:"message"`
+}
+
+// GetCode returns JobFieldsFailureJobFailure.Code, and is useful for accessing the field via an interface.
+func (v *JobFieldsFailureJobFailure) GetCode() string { return v.Code }
+
+// GetReason returns JobFieldsFailureJobFailure.Reason, and is useful for accessing the field via an interface.
+func (v *JobFieldsFailureJobFailure) GetReason() string { return v.Reason }
+
+// GetMessage returns JobFieldsFailureJobFailure.Message, and is useful for accessing the field via an interface.
+func (v *JobFieldsFailureJobFailure) GetMessage() string { return v.Message }
+
 // Input of Label.
 type LabelInput struct {
 	// The key: 1 to 128 characters, unique on its object.
@@ -1854,6 +2530,174 @@ func (v *LabelInput) GetKey() string { return v.Key }
 
 // GetValue returns LabelInput.Value, and is useful for accessing the field via an interface.
 func (v *LabelInput) GetValue() *string { return v.Value }
+
+// ListBulkItemsJob includes the requested fields of the GraphQL interface Job.
+//
+// ListBulkItemsJob is implemented by the following types:
+// ListBulkItemsJobBulkJob
+// The GraphQL type's documentation follows.
+//
+// Work that a person submitted and that goes on by itself, whatever becomes of the process that runs it. Expect new kinds.
+type ListBulkItemsJob interface {
+	implementsGraphQLInterfaceListBulkItemsJob()
+	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
+	GetTypename() *string
+}
+
+func (v *ListBulkItemsJobBulkJob) implementsGraphQLInterfaceListBulkItemsJob() {}
+
+func __unmarshalListBulkItemsJob(b []byte, v *ListBulkItemsJob) error {
+	if string(b) == "null" {
+		return nil
+	}
+
+	var tn struct {
+		TypeName string `json:"__typename"`
+	}
+	err := json.Unmarshal(b, &tn)
+	if err != nil {
+		return err
+	}
+
+	switch tn.TypeName {
+	case "BulkJob":
+		*v = new(ListBulkItemsJobBulkJob)
+		return json.Unmarshal(b, *v)
+	case "":
+		return fmt.Errorf(
+			"response was missing Job.__typename")
+	default:
+		return fmt.Errorf(
+			`unexpected concrete type for ListBulkItemsJob: "%v"`, tn.TypeName)
+	}
+}
+
+func __marshalListBulkItemsJob(v *ListBulkItemsJob) ([]byte, error) {
+
+	var typename string
+	switch v := (*v).(type) {
+	case *ListBulkItemsJobBulkJob:
+		typename = "BulkJob"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*ListBulkItemsJobBulkJob
+		}{typename, v}
+		return json.Marshal(result)
+	case nil:
+		return []byte("null"), nil
+	default:
+		return nil, fmt.Errorf(
+			`unexpected concrete type for ListBulkItemsJob: "%T"`, v)
+	}
+}
+
+// ListBulkItemsJobBulkJob includes the requested fields of the GraphQL type BulkJob.
+// The GraphQL type's documentation follows.
+//
+// One change of many machines of a site, which were chosen by a filter.
+type ListBulkItemsJobBulkJob struct {
+	Typename *string `json:"__typename"`
+	// What becomes of each machine. The order of their ids is that of the machines' names, and that of their turns.
+	Items ListBulkItemsJobBulkJobItemsBulkItemConnection `json:"items"`
+}
+
+// GetTypename returns ListBulkItemsJobBulkJob.Typename, and is useful for accessing the field via an interface.
+func (v *ListBulkItemsJobBulkJob) GetTypename() *string { return v.Typename }
+
+// GetItems returns ListBulkItemsJobBulkJob.Items, and is useful for accessing the field via an interface.
+func (v *ListBulkItemsJobBulkJob) GetItems() ListBulkItemsJobBulkJobItemsBulkItemConnection {
+	return v.Items
+}
+
+// ListBulkItemsJobBulkJobItemsBulkItemConnection includes the requested fields of the GraphQL type BulkItemConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of bulk items.
+type ListBulkItemsJobBulkJobItemsBulkItemConnection struct {
+	// Where the page lies in the connection.
+	PageInfo Page `json:"pageInfo"`
+	// The items of the page, in the order asked for.
+	Nodes []BulkItemFields `json:"nodes"`
+}
+
+// GetPageInfo returns ListBulkItemsJobBulkJobItemsBulkItemConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListBulkItemsJobBulkJobItemsBulkItemConnection) GetPageInfo() Page { return v.PageInfo }
+
+// GetNodes returns ListBulkItemsJobBulkJobItemsBulkItemConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListBulkItemsJobBulkJobItemsBulkItemConnection) GetNodes() []BulkItemFields { return v.Nodes }
+
+// ListBulkItemsResponse is returned by ListBulkItems on success.
+type ListBulkItemsResponse struct {
+	// The job with this id; null where there is none or the caller may not see it.
+	Job ListBulkItemsJob `json:"-"`
+}
+
+// GetJob returns ListBulkItemsResponse.Job, and is useful for accessing the field via an interface.
+func (v *ListBulkItemsResponse) GetJob() ListBulkItemsJob { return v.Job }
+
+func (v *ListBulkItemsResponse) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ListBulkItemsResponse
+		Job json.RawMessage `json:"job"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ListBulkItemsResponse = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Job
+		src := firstPass.Job
+		if len(src) != 0 && string(src) != "null" {
+			err = __unmarshalListBulkItemsJob(
+				src, dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal ListBulkItemsResponse.Job: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalListBulkItemsResponse struct {
+	Job json.RawMessage `json:"job"`
+}
+
+func (v *ListBulkItemsResponse) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ListBulkItemsResponse) __premarshalJSON() (*__premarshalListBulkItemsResponse, error) {
+	var retval __premarshalListBulkItemsResponse
+
+	{
+
+		dst := &retval.Job
+		src := v.Job
+		var err error
+		*dst, err = __marshalListBulkItemsJob(
+			&src)
+		if err != nil {
+			return nil, fmt.Errorf(
+				"unable to marshal ListBulkItemsResponse.Job: %w", err)
+		}
+	}
+	return &retval, nil
+}
 
 // ListExpectedMachinesExpectedMachinesExpectedMachineConnection includes the requested fields of the GraphQL type ExpectedMachineConnection.
 // The GraphQL type's documentation follows.
@@ -1899,6 +2743,122 @@ type ListExpectedMachinesResponse struct {
 // GetExpectedMachines returns ListExpectedMachinesResponse.ExpectedMachines, and is useful for accessing the field via an interface.
 func (v *ListExpectedMachinesResponse) GetExpectedMachines() ListExpectedMachinesExpectedMachinesExpectedMachineConnection {
 	return v.ExpectedMachines
+}
+
+// ListJobsResponse is returned by ListJobs on success.
+type ListJobsResponse struct {
+	// The site of this name; null where there is none or the caller may not see it.
+	Site *ListJobsSite `json:"site"`
+}
+
+// GetSite returns ListJobsResponse.Site, and is useful for accessing the field via an interface.
+func (v *ListJobsResponse) GetSite() *ListJobsSite { return v.Site }
+
+// ListJobsSite includes the requested fields of the GraphQL type Site.
+// The GraphQL type's documentation follows.
+//
+// A data hall: the boundary of names, tokens and configuration.
+type ListJobsSite struct {
+	// Jobs at this site.
+	Jobs ListJobsSiteJobsJobConnection `json:"jobs"`
+}
+
+// GetJobs returns ListJobsSite.Jobs, and is useful for accessing the field via an interface.
+func (v *ListJobsSite) GetJobs() ListJobsSiteJobsJobConnection { return v.Jobs }
+
+// ListJobsSiteJobsJobConnection includes the requested fields of the GraphQL type JobConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of jobs.
+type ListJobsSiteJobsJobConnection struct {
+	// Where the page lies in the connection.
+	PageInfo Page `json:"pageInfo"`
+	// The items of the page, in the order asked for.
+	Nodes []JobFields `json:"-"`
+}
+
+// GetPageInfo returns ListJobsSiteJobsJobConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListJobsSiteJobsJobConnection) GetPageInfo() Page { return v.PageInfo }
+
+// GetNodes returns ListJobsSiteJobsJobConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListJobsSiteJobsJobConnection) GetNodes() []JobFields { return v.Nodes }
+
+func (v *ListJobsSiteJobsJobConnection) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ListJobsSiteJobsJobConnection
+		Nodes []json.RawMessage `json:"nodes"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ListJobsSiteJobsJobConnection = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Nodes
+		src := firstPass.Nodes
+		*dst = make(
+			[]JobFields,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			if len(src) != 0 && string(src) != "null" {
+				err = __unmarshalJobFields(
+					src, dst)
+				if err != nil {
+					return fmt.Errorf(
+						"unable to unmarshal ListJobsSiteJobsJobConnection.Nodes: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalListJobsSiteJobsJobConnection struct {
+	PageInfo Page `json:"pageInfo"`
+
+	Nodes []json.RawMessage `json:"nodes"`
+}
+
+func (v *ListJobsSiteJobsJobConnection) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ListJobsSiteJobsJobConnection) __premarshalJSON() (*__premarshalListJobsSiteJobsJobConnection, error) {
+	var retval __premarshalListJobsSiteJobsJobConnection
+
+	retval.PageInfo = v.PageInfo
+	{
+
+		dst := &retval.Nodes
+		src := v.Nodes
+		*dst = make(
+			[]json.RawMessage,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			var err error
+			*dst, err = __marshalJobFields(
+				&src)
+			if err != nil {
+				return nil, fmt.Errorf(
+					"unable to marshal ListJobsSiteJobsJobConnection.Nodes: %w", err)
+			}
+		}
+	}
+	return &retval, nil
 }
 
 // ListMachinesMachinesMachineConnection includes the requested fields of the GraphQL type MachineConnection.
@@ -4583,6 +5543,30 @@ type __AssignSkuInput struct {
 // GetInput returns __AssignSkuInput.Input, and is useful for accessing the field via an interface.
 func (v *__AssignSkuInput) GetInput() AssignSkuInput { return v.Input }
 
+// __BulkAssignSkuInput is used internally by genqlient
+type __BulkAssignSkuInput struct {
+	Input BulkAssignSkuInput `json:"input"`
+}
+
+// GetInput returns __BulkAssignSkuInput.Input, and is useful for accessing the field via an interface.
+func (v *__BulkAssignSkuInput) GetInput() BulkAssignSkuInput { return v.Input }
+
+// __BulkUnassignSkuInput is used internally by genqlient
+type __BulkUnassignSkuInput struct {
+	Input BulkUnassignSkuInput `json:"input"`
+}
+
+// GetInput returns __BulkUnassignSkuInput.Input, and is useful for accessing the field via an interface.
+func (v *__BulkUnassignSkuInput) GetInput() BulkUnassignSkuInput { return v.Input }
+
+// __CancelJobInput is used internally by genqlient
+type __CancelJobInput struct {
+	Input CancelJobInput `json:"input"`
+}
+
+// GetInput returns __CancelJobInput.Input, and is useful for accessing the field via an interface.
+func (v *__CancelJobInput) GetInput() CancelJobInput { return v.Input }
+
 // __ClearHealthAlertInput is used internally by genqlient
 type __ClearHealthAlertInput struct {
 	Input ClearHealthAlertInput `json:"input"`
@@ -4767,6 +5751,34 @@ type __IssueTokenInput struct {
 // GetInput returns __IssueTokenInput.Input, and is useful for accessing the field via an interface.
 func (v *__IssueTokenInput) GetInput() IssueTokenInput { return v.Input }
 
+// __JobByIdInput is used internally by genqlient
+type __JobByIdInput struct {
+	Id string `json:"id"`
+}
+
+// GetId returns __JobByIdInput.Id, and is useful for accessing the field via an interface.
+func (v *__JobByIdInput) GetId() string { return v.Id }
+
+// __ListBulkItemsInput is used internally by genqlient
+type __ListBulkItemsInput struct {
+	Id       string              `json:"id"`
+	First    int                 `json:"first"`
+	After    *string             `json:"after"`
+	Outcomes []fleet.BulkOutcome `json:"outcomes"`
+}
+
+// GetId returns __ListBulkItemsInput.Id, and is useful for accessing the field via an interface.
+func (v *__ListBulkItemsInput) GetId() string { return v.Id }
+
+// GetFirst returns __ListBulkItemsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListBulkItemsInput) GetFirst() int { return v.First }
+
+// GetAfter returns __ListBulkItemsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListBulkItemsInput) GetAfter() *string { return v.After }
+
+// GetOutcomes returns __ListBulkItemsInput.Outcomes, and is useful for accessing the field via an interface.
+func (v *__ListBulkItemsInput) GetOutcomes() []fleet.BulkOutcome { return v.Outcomes }
+
 // __ListExpectedMachinesInput is used internally by genqlient
 type __ListExpectedMachinesInput struct {
 	SiteId string  `json:"siteId"`
@@ -4782,6 +5794,26 @@ func (v *__ListExpectedMachinesInput) GetFirst() int { return v.First }
 
 // GetAfter returns __ListExpectedMachinesInput.After, and is useful for accessing the field via an interface.
 func (v *__ListExpectedMachinesInput) GetAfter() *string { return v.After }
+
+// __ListJobsInput is used internally by genqlient
+type __ListJobsInput struct {
+	Site   string           `json:"site"`
+	First  int              `json:"first"`
+	After  *string          `json:"after"`
+	States []fleet.JobState `json:"states"`
+}
+
+// GetSite returns __ListJobsInput.Site, and is useful for accessing the field via an interface.
+func (v *__ListJobsInput) GetSite() string { return v.Site }
+
+// GetFirst returns __ListJobsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListJobsInput) GetFirst() int { return v.First }
+
+// GetAfter returns __ListJobsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListJobsInput) GetAfter() *string { return v.After }
+
+// GetStates returns __ListJobsInput.States, and is useful for accessing the field via an interface.
+func (v *__ListJobsInput) GetStates() []fleet.JobState { return v.States }
 
 // __ListMachinesInput is used internally by genqlient
 type __ListMachinesInput struct {
@@ -5150,6 +6182,173 @@ func AssignSku(
 	}
 
 	data_ = &AssignSkuResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by BulkAssignSku.
+const BulkAssignSku_Operation = `
+mutation BulkAssignSku ($input: BulkAssignSkuInput!) {
+	bulkAssignSku(input: $input) {
+		matched
+		job {
+			id
+		}
+		preview {
+			... BulkPreviewFields
+		}
+	}
+}
+fragment BulkPreviewFields on BulkPreview {
+	succeeded
+	failed
+	skipped
+	items {
+		machineName
+		outcome
+		code
+		reason
+		message
+	}
+}
+`
+
+func BulkAssignSku(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input BulkAssignSkuInput,
+) (data_ *BulkAssignSkuResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "BulkAssignSku",
+		Query:  BulkAssignSku_Operation,
+		Variables: &__BulkAssignSkuInput{
+			Input: input,
+		},
+	}
+
+	data_ = &BulkAssignSkuResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by BulkUnassignSku.
+const BulkUnassignSku_Operation = `
+mutation BulkUnassignSku ($input: BulkUnassignSkuInput!) {
+	bulkUnassignSku(input: $input) {
+		matched
+		job {
+			id
+		}
+		preview {
+			... BulkPreviewFields
+		}
+	}
+}
+fragment BulkPreviewFields on BulkPreview {
+	succeeded
+	failed
+	skipped
+	items {
+		machineName
+		outcome
+		code
+		reason
+		message
+	}
+}
+`
+
+func BulkUnassignSku(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input BulkUnassignSkuInput,
+) (data_ *BulkUnassignSkuResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "BulkUnassignSku",
+		Query:  BulkUnassignSku_Operation,
+		Variables: &__BulkUnassignSkuInput{
+			Input: input,
+		},
+	}
+
+	data_ = &BulkUnassignSkuResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CancelJob.
+const CancelJob_Operation = `
+mutation CancelJob ($input: CancelJobInput!) {
+	cancelJob(input: $input) {
+		job {
+			__typename
+			... JobFields
+		}
+	}
+}
+fragment JobFields on Job {
+	__typename
+	id
+	kind
+	state
+	actor
+	createdAt
+	startedAt
+	finishedAt
+	summary
+	failure {
+		code
+		reason
+		message
+	}
+	... on BulkJob {
+		operation
+		skuName
+		force
+		total
+		done
+		succeeded
+		failed
+		skipped
+	}
+}
+`
+
+func CancelJob(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CancelJobInput,
+) (data_ *CancelJobResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CancelJob",
+		Query:  CancelJob_Operation,
+		Variables: &__CancelJobInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CancelJobResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -6393,6 +7592,130 @@ func IssueToken(
 	return data_, err_
 }
 
+// The query executed by JobById.
+const JobById_Operation = `
+query JobById ($id: ID!) {
+	job(id: $id) {
+		__typename
+		... JobFields
+	}
+}
+fragment JobFields on Job {
+	__typename
+	id
+	kind
+	state
+	actor
+	createdAt
+	startedAt
+	finishedAt
+	summary
+	failure {
+		code
+		reason
+		message
+	}
+	... on BulkJob {
+		operation
+		skuName
+		force
+		total
+		done
+		succeeded
+		failed
+		skipped
+	}
+}
+`
+
+func JobById(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *JobByIdResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "JobById",
+		Query:  JobById_Operation,
+		Variables: &__JobByIdInput{
+			Id: id,
+		},
+	}
+
+	data_ = &JobByIdResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListBulkItems.
+const ListBulkItems_Operation = `
+query ListBulkItems ($id: ID!, $first: Int!, $after: Cursor, $outcomes: [BulkOutcome!]) {
+	job(id: $id) {
+		__typename
+		... on BulkJob {
+			items(first: $first, after: $after, where: {outcomeIn:$outcomes}) {
+				pageInfo {
+					... Page
+				}
+				nodes {
+					... BulkItemFields
+				}
+			}
+		}
+	}
+}
+fragment Page on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment BulkItemFields on BulkItem {
+	machineName
+	machineId
+	outcome
+	code
+	reason
+	message
+	finishedAt
+}
+`
+
+func ListBulkItems(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+	first int,
+	after *string,
+	outcomes []fleet.BulkOutcome,
+) (data_ *ListBulkItemsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListBulkItems",
+		Query:  ListBulkItems_Operation,
+		Variables: &__ListBulkItemsInput{
+			Id:       id,
+			First:    first,
+			After:    after,
+			Outcomes: outcomes,
+		},
+	}
+
+	data_ = &ListBulkItemsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ListExpectedMachines.
 const ListExpectedMachines_Operation = `
 query ListExpectedMachines ($siteId: ID!, $first: Int!, $after: Cursor) {
@@ -6466,6 +7789,84 @@ func ListExpectedMachines(
 	}
 
 	data_ = &ListExpectedMachinesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListJobs.
+const ListJobs_Operation = `
+query ListJobs ($site: String!, $first: Int!, $after: Cursor, $states: [JobState!]) {
+	site(name: $site) {
+		jobs(first: $first, after: $after, where: {stateIn:$states}, orderBy: {field:CREATED_AT,direction:DESC}) {
+			pageInfo {
+				... Page
+			}
+			nodes {
+				__typename
+				... JobFields
+			}
+		}
+	}
+}
+fragment Page on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment JobFields on Job {
+	__typename
+	id
+	kind
+	state
+	actor
+	createdAt
+	startedAt
+	finishedAt
+	summary
+	failure {
+		code
+		reason
+		message
+	}
+	... on BulkJob {
+		operation
+		skuName
+		force
+		total
+		done
+		succeeded
+		failed
+		skipped
+	}
+}
+`
+
+func ListJobs(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	site string,
+	first int,
+	after *string,
+	states []fleet.JobState,
+) (data_ *ListJobsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListJobs",
+		Query:  ListJobs_Operation,
+		Variables: &__ListJobsInput{
+			Site:   site,
+			First:  first,
+			After:  after,
+			States: states,
+		},
+	}
+
+	data_ = &ListJobsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
