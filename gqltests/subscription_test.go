@@ -104,6 +104,7 @@ func (s *socket) open(t *testing.T, id string, vars variables) string {
 	return e.SiteEvents.Cursor
 }
 
+//nolint:tparallel // one after the other: they share a machine
 func TestASiteIsFollowed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -27,10 +27,6 @@ func signedIn(auth authenticator, p presenter, next http.Handler) http.Handler {
 			return
 		}
 		ctx := r.Context()
-		if graphqlws.Supports(r) && len(r.Header.Values("Authorization")) == 0 {
-			next.ServeHTTP(w, r) // a browser cannot send one: the connection_init brings it
-			return
-		}
 		caller, err := authenticate(ctx, auth, r.Header.Values("Authorization"))
 		if err != nil {
 			p.refuse(w, r, err)
@@ -38,6 +34,18 @@ func signedIn(auth authenticator, p presenter, next http.Handler) http.Handler {
 		}
 		noteCaller(ctx, caller)
 		next.ServeHTTP(w, r.WithContext(access.WithCaller(ctx, caller)))
+	})
+}
+
+// orInit lets a WebSocket without the header through to where its connection_init has to
+// bring the token: a browser's cannot have the header.
+func orInit(signed, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if graphqlws.Supports(r) && len(r.Header.Values("Authorization")) == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		signed.ServeHTTP(w, r)
 	})
 }
 

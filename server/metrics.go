@@ -27,12 +27,12 @@ const (
 	censusFor = 2 * time.Second
 )
 
-// newMetrics exposes the process and the fleet in Prometheus' text form.
-func newMetrics(pool *pgxpool.Pool, logger *slog.Logger) http.Handler {
+// newMetrics exposes the process, its sockets and the fleet in Prometheus' text form.
+func newMetrics(pool *pgxpool.Pool, sockets func() (connections, operations int), logger *slog.Logger) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		poolCollector{pool}, &fleetCollector{pool: pool, logger: logger, now: time.Now},
+		poolCollector{pool}, socketCollector{sockets}, &fleetCollector{pool: pool, logger: logger, now: time.Now},
 	)
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError, Registry: registry,
@@ -116,6 +116,31 @@ func (c poolCollector) Collect(to chan<- prometheus.Metric) {
 	gauge("open", stat.TotalConns())
 	gauge("acquired", stat.AcquiredConns())
 	to <- prometheus.MustNewConstMetric(metrics["waits"], prometheus.CounterValue, float64(stat.EmptyAcquireCount()))
+}
+
+// socketCollector tells how many WebSockets there are.
+type socketCollector struct {
+	open func() (connections, operations int)
+}
+
+func socketMetrics() (connections, operations *prometheus.Desc) {
+	return prometheus.NewDesc("fleetgraph_websockets_open", "Open WebSockets.", nil, nil),
+		prometheus.NewDesc("fleetgraph_websocket_operations", "Operations that are alive on WebSockets.", nil, nil)
+}
+
+// Describe lists the metrics.
+func (socketCollector) Describe(to chan<- *prometheus.Desc) {
+	connections, operations := socketMetrics()
+	to <- connections
+	to <- operations
+}
+
+// Collect reads them.
+func (c socketCollector) Collect(to chan<- prometheus.Metric) {
+	connections, operations := socketMetrics()
+	open, alive := c.open()
+	to <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(open))
+	to <- prometheus.MustNewConstMetric(operations, prometheus.GaugeValue, float64(alive))
 }
 
 // fleetCollector counts the fleet, at most once in a while.

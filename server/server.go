@@ -114,8 +114,8 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	}
 	s.follow = &following{feed: feed, sockets: answers.sockets}
 	handler, err := routes(cfg.Logger, face{
-		graph: signedIn(auth, p, limited(limiter, p, answers)), ready: s.ready,
-		metrics: scraped(auth, p, newMetrics(s.db.Pool, cfg.Logger)),
+		graph: orInit(signedIn(auth, p, limited(limiter, p, answers)), answers), ready: s.ready,
+		metrics: scraped(auth, p, newMetrics(s.db.Pool, answers.sockets.Open, cfg.Logger)),
 		jobs:    administered(auth, p, page),
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fleetgraph/server"
+	"fleetgraph/server/graphqlws"
 )
 
 // limitPrefix begins the flags of what one request may use.
@@ -26,6 +27,21 @@ func addLimits(flags *pflag.FlagSet, l *server.Limits) {
 	flags.IntVar(&l.ValueDepth, limitPrefix+"value-depth", d.ValueDepth, "lists and objects within each other, in a literal or in the variables")
 	flags.IntVar(&l.VariableValues, limitPrefix+"variable-values", d.VariableValues, "values in the variables of an operation")
 	flags.DurationVar(&l.OperationTimeout, limitPrefix+"operation-time", d.OperationTimeout, "time of an operation")
+}
+
+// addSocketLimits adds the flags of what one WebSocket may use. Streams of server-sent
+// events share the last two.
+func addSocketLimits(flags *pflag.FlagSet, l *graphqlws.Limits) {
+	d := graphqlws.DefaultLimits()
+	flags.IntVar(&l.Connections, limitPrefix+"sockets", d.Connections, "WebSockets of this process")
+	flags.IntVar(&l.Operations, limitPrefix+"socket-operations", d.Operations, "operations alive at once on a WebSocket")
+	flags.Int64Var(&l.MessageBytes, limitPrefix+"socket-message-bytes", d.MessageBytes, "bytes of a client's message")
+	flags.IntVar(&l.QueuedBytes, limitPrefix+"socket-queued-bytes", d.QueuedBytes, "bytes that wait for a slow reader")
+	flags.DurationVar(&l.InitTimeout, limitPrefix+"socket-init-time", d.InitTimeout, "time from the handshake to connection_init")
+	flags.DurationVar(&l.PingInterval, limitPrefix+"socket-ping-interval", d.PingInterval, "time between two pings of the server")
+	flags.DurationVar(&l.PongTimeout, limitPrefix+"socket-pong-time", d.PongTimeout, "time for the answer to a ping")
+	flags.DurationVar(&l.WriteTimeout, limitPrefix+"stream-write-time", d.WriteTimeout, "time that the reader of a stream may stand still")
+	flags.DurationVar(&l.CheckInterval, limitPrefix+"stream-check-interval", d.CheckInterval, "time between two looks whether a stream's token still stands, beside its end and its revocation")
 }
 
 // checkLimits refuses limits that let nothing through.

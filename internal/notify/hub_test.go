@@ -41,7 +41,7 @@ func TestEachFollowerGetsEachEventOnceInOrder(t *testing.T) {
 		f := hub.Follow("a")
 		all.Go(func() {
 			defer f.Leave()
-			require.Equal(t, numbers(1, events), upTo(t, f, events)) //nolint:testifylint // t outlives it
+			require.Equal(t, numbers(1, events), upTo(t, f, events))
 		})
 	}
 	other := hub.Follow("b")

@@ -321,6 +321,13 @@ func (c *connection) complete(id string) {
 	c.leaveWhenIdle()
 }
 
+// alive is how many operations live on the connection.
+func (c *connection) alive() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.operations)
+}
+
 // leave closes the connection when its operations have ended.
 func (c *connection) leave() {
 	c.mu.Lock()

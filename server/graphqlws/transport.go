@@ -1,6 +1,7 @@
 package graphqlws
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -17,34 +18,34 @@ import (
 
 // Limits bound a connection. Zero means the default.
 type Limits struct {
-	InitTimeout   time.Duration // from the handshake to connection_init: 5 s
-	PingInterval  time.Duration // between two pings of the server: 15 s
-	PongTimeout   time.Duration // for an answer to a ping: 15 s
-	WriteTimeout  time.Duration // for a message to find space among those that wait, and for a write: 10 s
-	CheckInterval time.Duration // between two looks whether the session still stands: 30 s
-	MessageBytes  int64         // of a client's message: 8 MiB
-	QueuedBytes   int           // of messages that wait for a slow reader: 1 MiB
-	Operations    int           // alive at once on a connection: 100
-	Connections   int           // of the process: 20 000
+	InitTimeout   time.Duration // from the handshake to connection_init
+	PingInterval  time.Duration // between two pings of the server
+	PongTimeout   time.Duration // for an answer to a ping
+	WriteTimeout  time.Duration // for a message to find space among those that wait, and for a write
+	CheckInterval time.Duration // between two looks whether the session still stands
+	MessageBytes  int64         // of a client's message
+	QueuedBytes   int           // of messages that wait for a slow reader
+	Operations    int           // alive at once on a connection
+	Connections   int           // of the process
+}
+
+// DefaultLimits are the limits that zero stands for.
+func DefaultLimits() Limits {
+	return Limits{
+		InitTimeout: 5 * time.Second, PingInterval: 15 * time.Second, PongTimeout: 15 * time.Second,
+		WriteTimeout: 10 * time.Second, CheckInterval: 30 * time.Second,
+		MessageBytes: 8 << 20, QueuedBytes: 1 << 20, Operations: 100, Connections: 20_000,
+	}
 }
 
 func (l Limits) withDefaults() Limits {
-	orDefault(&l.InitTimeout, 5*time.Second)
-	orDefault(&l.PingInterval, 15*time.Second)
-	orDefault(&l.PongTimeout, 15*time.Second)
-	orDefault(&l.WriteTimeout, 10*time.Second)
-	orDefault(&l.CheckInterval, 30*time.Second)
-	orDefault(&l.MessageBytes, 8<<20)
-	orDefault(&l.QueuedBytes, 1<<20)
-	orDefault(&l.Operations, 100)
-	orDefault(&l.Connections, 20_000)
-	return l
-}
-
-func orDefault[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
+	d := DefaultLimits()
+	return Limits{
+		InitTimeout: cmp.Or(l.InitTimeout, d.InitTimeout), PingInterval: cmp.Or(l.PingInterval, d.PingInterval),
+		PongTimeout: cmp.Or(l.PongTimeout, d.PongTimeout), WriteTimeout: cmp.Or(l.WriteTimeout, d.WriteTimeout),
+		CheckInterval: cmp.Or(l.CheckInterval, d.CheckInterval), MessageBytes: cmp.Or(l.MessageBytes, d.MessageBytes),
+		QueuedBytes: cmp.Or(l.QueuedBytes, d.QueuedBytes), Operations: cmp.Or(l.Operations, d.Operations),
+		Connections: cmp.Or(l.Connections, d.Connections),
 	}
 }
 
@@ -168,6 +169,16 @@ func (t *Transport) emptied() {
 	if t.stopping && len(t.connections) == 0 {
 		t.once.Do(func() { close(t.empty) })
 	}
+}
+
+// Open is how many connections there are, and how many operations live on them.
+func (t *Transport) Open() (connections, operations int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.connections {
+		operations += c.alive()
+	}
+	return len(t.connections), operations
 }
 
 // Stop closes all connections with 1001 when their operations have ended, and what is
