@@ -2,7 +2,7 @@
 // table, and writes it with a description of the machine to bench/results. Compare
 // the ratios: absolute figures depend on the machine and its load.
 //
-//	go run ./bench [-seconds 4] [-rounds 3] [-out bench/results] [-cpuprofile FILE]
+//	go run ./bench [-only match|read|follow] [-seconds 4] [-rounds 3] [-follow 30s] [-out bench/results] [-cpuprofile FILE]
 package main
 
 import (
@@ -19,13 +19,22 @@ import (
 func main() {
 	seconds := flag.Float64("seconds", 4, "length of one round of a load, in seconds")
 	rounds := flag.Int("rounds", 3, "rounds of each load; the median counts")
+	follow := flag.Duration("follow", 30*time.Second, "length of one round of followers")
+	only := flag.String("only", "", "match, read or follow: only that")
 	out := flag.String("out", "bench/results", "directory for the report; empty for none")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the whole run; empty for none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	if task := os.Getenv(writerVariable); task != "" {
+		if err := write(ctx, task); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	stopProfile, err := startProfile(*profile)
 	if err == nil {
-		err = errors.Join(run(ctx, time.Duration(*seconds*float64(time.Second)), *rounds, *out), stopProfile())
+		err = errors.Join(run(ctx, settings{time.Duration(*seconds * float64(time.Second)), *rounds, *follow, *only, *out}), stopProfile())
 	}
 	stop()
 	if err != nil {
@@ -49,24 +58,46 @@ func startProfile(path string) (func() error, error) {
 	return func() error { pprof.StopCPUProfile(); return file.Close() }, nil
 }
 
-func run(ctx context.Context, length time.Duration, rounds int, out string) error {
+type settings struct {
+	length time.Duration
+	rounds int
+	follow time.Duration
+	only   string
+	out    string
+}
+
+func run(ctx context.Context, s settings) error {
 	report := describe(ctx)
-	rows, err := benchMatch(ctx, rounds)
-	if err != nil {
-		return err
+	known := false
+	for _, part := range []struct {
+		name string
+		run  func() ([]Row, error)
+	}{
+		{"match", func() ([]Row, error) { return benchMatch(ctx, s.rounds) }},
+		{"read", func() (rows []Row, err error) {
+			rows, report.Postgres, err = benchRead(ctx, s.length, s.rounds)
+			return rows, err
+		}},
+		{"follow", func() ([]Row, error) { return benchFollow(ctx, s.follow) }},
+	} {
+		if s.only != "" && s.only != part.name {
+			continue
+		}
+		known = true
+		rows, err := part.run()
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		report.Rows = append(report.Rows, rows...)
 	}
-	report.Rows = append(report.Rows, rows...)
-	rows, version, err := benchRead(ctx, length, rounds)
-	if err != nil {
-		return err
+	if !known {
+		return fmt.Errorf("there is no measurement %q", s.only)
 	}
-	report.Postgres = version
-	report.Rows = append(report.Rows, rows...)
 	report.print(os.Stdout)
-	if out == "" {
+	if s.out == "" {
 		return nil
 	}
-	path, err := report.write(out)
+	path, err := report.write(s.out)
 	if err != nil {
 		return err
 	}

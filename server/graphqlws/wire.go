@@ -10,6 +10,10 @@ import (
 // wireBuffer is how much of one batch of messages goes to the network at once.
 const wireBuffer = 64 << 10
 
+// kernelBuffer is how much the system may hold for a reader that stands still; left
+// to itself it holds megabytes, and it takes as long to notice.
+const kernelBuffer = 256 << 10
+
 // wire is a network connection that can hold back what is written, so that many
 // messages go out in one call.
 type wire struct {
@@ -75,6 +79,9 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
+	}
+	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = tcp.SetWriteBuffer(kernelBuffer)
 	}
 	h.wire = &wire{Conn: conn}
 	return h.wire, rw, nil

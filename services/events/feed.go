@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// channel carries hints between processes: the last position that was given.
-	channel = "fleetgraph_transitions"
+	// Channel carries hints between processes: the last position that was given.
+	Channel = "fleetgraph_transitions"
 	// feedPause is the shortest time between two looks for what is new: changes that
-	// come faster share one.
-	feedPause = 20 * time.Millisecond
+	// come faster share one, and one wake-up and one write for each follower.
+	feedPause = 40 * time.Millisecond
 	// feedPoll is how often the table is looked at without a hint. It bounds how late a
 	// change is whose process was killed right after it, or whose hint was lost.
 	feedPoll = time.Second
@@ -83,7 +83,7 @@ func (f *Feed) Run(ctx context.Context) {
 
 func (f *Feed) follow(ctx context.Context) {
 	var listening sync.WaitGroup
-	listening.Go(func() { notify.Listen(ctx, f.db.Connect, channel, f.hint, f.logger) })
+	listening.Go(func() { notify.Listen(ctx, f.db.Connect, Channel, f.hint, f.logger) })
 	defer listening.Wait()
 	poll := time.NewTicker(feedPoll)
 	defer poll.Stop()
@@ -181,7 +181,7 @@ func (f *Feed) number(ctx context.Context) (n int64, err error) {
 		if n = tag.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		_, err = tx.Exec(ctx, `SELECT pg_notify($1, (SELECT max(position)::text FROM transitions))`, channel)
+		_, err = tx.Exec(ctx, `SELECT pg_notify($1, (SELECT max(position)::text FROM transitions))`, Channel)
 		return err
 	})
 	return n, err
