@@ -5,9 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +21,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
+
+	"fleetgraph/internal/pgembed"
 )
 
 // cutter hands connections on to a server, and cuts each of them after a random time
@@ -98,9 +104,10 @@ func (c *cutter) hand(client net.Conn) {
 // resuming follows a stream over any number of connections, each behind the last
 // cursor that came.
 type resuming struct {
-	url, token string
-	document   string
-	vars       variables
+	urls     func() string
+	token    string
+	document string
+	vars     variables
 	// got is called with each answer's data and returns its cursor.
 	got func(data json.RawMessage) (cursor string)
 }
@@ -135,7 +142,7 @@ func (r *resuming) run(ctx context.Context) (connections int) {
 // connect subscribes; nil where that fails.
 func (r *resuming) connect(ctx context.Context, after any) *websocket.Conn {
 	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}, HandshakeTimeout: 5 * time.Second}
-	conn, response, err := dialer.DialContext(ctx, strings.Replace(r.url, "http", "ws", 1)+"/graphql", http.Header{"Authorization": {"Bearer " + r.token}})
+	conn, response, err := dialer.DialContext(ctx, strings.Replace(r.urls(), "http", "ws", 1)+"/graphql", http.Header{"Authorization": {"Bearer " + r.token}})
 	if err != nil {
 		return nil
 	}
@@ -227,7 +234,7 @@ func TestAStreamThatIsCutAThousandTimesIsExact(t *testing.T) {
 	m := b.report(t, siteID, "02:00:00:00:00:01", "node-1", inventory(t, "composed/xe9680_8gpu.json"))
 	const cuts, followers = 1000, 8
 	proxy := newCutter(t, strings.TrimPrefix(b.url, "http://"), cuts, 60*time.Millisecond)
-	url := "http://" + proxy.listener.Addr().String()
+	through := func() string { return "http://" + proxy.listener.Addr().String() }
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -236,9 +243,9 @@ func TestAStreamThatIsCutAThousandTimesIsExact(t *testing.T) {
 	for i := range traces {
 		tr := &trace{}
 		traces[i] = tr
-		r := &resuming{url: url, token: b.admin, document: followMachine, vars: variables{"id": m.ID}, got: tr.machine}
+		r := &resuming{urls: through, token: b.admin, document: followMachine, vars: variables{"id": m.ID}, got: tr.machine}
 		if i%2 == 1 {
-			r = &resuming{url: url, token: b.admin, document: followSite, vars: variables{"site": "lab"}, got: tr.site(m.ID)}
+			r = &resuming{urls: through, token: b.admin, document: followSite, vars: variables{"site": "lab"}, got: tr.site(m.ID)}
 		}
 		following.Go(func() { r.run(ctx) })
 	}
@@ -307,4 +314,98 @@ func (b *bundle) try(ctx context.Context, document string, input variables, out 
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)
 	return err == nil && !bytes.Contains(data, []byte(`"errors"`)) && json.Unmarshal(data, out) == nil
+}
+
+// TestAStreamIsExactWhateverIsKilled has followers go on while server processes are
+// killed with -9 and Postgres is restarted, under a machine that changes without pause.
+func TestAStreamIsExactWhateverIsKilled(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "fg-") //nolint:usetesting // its path has to be short enough for a socket
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o711)) //nolint:gosec // Postgres' own user passes through
+	binary := filepath.Join(dir, "fleetgraph")
+	text, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/fleetgraph").CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	background := context.WithoutCancel(t.Context())
+	start := func() *pgembed.Server {
+		t.Helper()
+		postgres, err := pgembed.Start(background, pgembed.Config{DataDir: filepath.Join(dir, "data"), Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		return postgres
+	}
+	postgres := start()
+	t.Cleanup(func() { require.NoError(t, postgres.Stop(background)) })
+	tokenFile := filepath.Join(dir, "token")
+	b := &bundle{database: postgres.URL(), http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}}
+	t.Cleanup(b.http.CloseIdleConnections)
+	var mu sync.Mutex
+	processes := []*process{startProcess(t, binary, b.database, tokenFile), startProcess(t, binary, b.database, filepath.Join(dir, "none"))}
+	pick := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return processes[rand.IntN(len(processes))].url //nolint:gosec // no secret
+	}
+	secret, err := os.ReadFile(tokenFile)
+	require.NoError(t, err)
+	b.url, b.admin = pick(), strings.TrimSpace(string(secret))
+	siteID := b.createSite(t, "lab")
+	m := b.report(t, siteID, "02:00:00:00:00:01", "node-1", inventory(t, "composed/xe9680_8gpu.json"))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	traces := make([]*trace, 4)
+	var following, changes sync.WaitGroup
+	for i := range traces {
+		tr := &trace{}
+		traces[i] = tr
+		r := &resuming{urls: pick, token: b.admin, document: followMachine, vars: variables{"id": m.ID}, got: tr.machine}
+		if i%2 == 1 {
+			r = &resuming{urls: pick, token: b.admin, document: followSite, vars: variables{"site": "lab"}, got: tr.site(m.ID)}
+		}
+		following.Go(func() { r.run(ctx) })
+	}
+	changing, stop := context.WithCancel(ctx)
+	changes.Go(func() {
+		for changing.Err() == nil {
+			any := *b
+			any.url = pick()
+			any.toggle(changing, m.ID)
+		}
+	})
+	// progress waits until every follower has got some more.
+	progress := func() {
+		t.Helper()
+		for _, tr := range traces {
+			before, _ := tr.at()
+			require.Eventually(t, func() bool { at, fault := tr.at(); return at > before+10 || fault != "" }, time.Minute, tick)
+		}
+	}
+	progress()
+	for round := range 6 {
+		if round == 2 || round == 4 {
+			require.NoError(t, postgres.Stop(background))
+			postgres = start()
+			progress()
+			continue
+		}
+		victim := round % 2
+		processes[victim].kill()
+		fresh := startProcess(t, binary, b.database, filepath.Join(dir, "none"))
+		mu.Lock()
+		processes[victim] = fresh
+		mu.Unlock()
+		progress()
+	}
+	stop()
+	changes.Wait()
+	last := b.lastChange(t, m.ID)
+	for _, tr := range traces {
+		require.Eventually(t, func() bool { at, fault := tr.at(); return at == last || fault != "" }, time.Minute, tick)
+		_, fault := tr.at()
+		require.Empty(t, fault)
+	}
+	cancel()
+	following.Wait()
+	t.Logf("%d changes", last)
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -441,4 +444,52 @@ func TestAJobIsFollowedToItsEnd(t *testing.T) {
 	other := f.connect(t, f.issueToken(t, variables{"name": "other", "role": "VIEWER", "siteIds": []string{sites.Site.ID}}))
 	other.subscribe(t, "1", followJob, variables{"id": id})
 	require.Equal(t, "JOB_NOT_FOUND", other.refused(t, "1").Extensions.Reason)
+}
+
+// TestFollowersThatComeAndGoLeaveNothing counts goroutines and memory, so it runs
+// beside no other test.
+//
+//nolint:paralleltest // see above
+func TestFollowersThatComeAndGoLeaveNothing(t *testing.T) {
+	b := setup(t)
+	siteID := b.createSite(t, "lab")
+	m := b.report(t, siteID, "02:00:00:00:00:01", "node-1", inventory(t, "composed/xe9680_8gpu.json"))
+	come := func(sockets int) {
+		for range sockets {
+			s := b.connect(t, b.admin)
+			for i := range 10 {
+				id := strconv.Itoa(i)
+				if i%2 == 0 {
+					s.open(t, id, variables{"site": "lab"})
+				} else {
+					s.subscribe(t, id, followMachine, variables{"id": m.ID})
+					s.data(t, id, &machineEvent{})
+				}
+				if i%3 == 0 {
+					s.send(t, variables{"type": "complete", "id": id})
+				}
+			}
+			require.NoError(t, s.Close())
+		}
+	}
+	// used tells what lives of followers, and how many bytes there are.
+	used := func() (followers int, bytes uint64) {
+		runtime.GC()
+		runtime.GC()
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		var stacks strings.Builder
+		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 1))
+		for _, part := range []string{"server/graphqlws.", "server.(*operations)", "notify.(*Follower"} {
+			followers += strings.Count(stacks.String(), part)
+		}
+		return followers, memory.HeapAlloc
+	}
+	come(10) // what is made once
+	_, bytes := used()
+	come(100)
+	require.Eventually(t, func() bool {
+		followers, after := used()
+		return followers == 0 && after <= bytes+4<<20
+	}, polling, 100*time.Millisecond)
 }

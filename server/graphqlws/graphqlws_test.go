@@ -476,7 +476,7 @@ func TestThousandsThatComeAndGoLeaveNothing(t *testing.T) {
 		c.hears(t, `{"type":"pong"}`)
 		require.NoError(t, c.Close())
 	}
-	for range 200 { // half open: they never say a word, or vanish
+	for range 1000 { // half open: they never say a word, or vanish
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "ws://"))
 		require.NoError(t, err)
 		_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
