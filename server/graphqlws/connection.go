@@ -2,7 +2,6 @@ package graphqlws
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/gorilla/websocket"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // closeGrace is how long the peer may take to answer a close.
@@ -43,12 +41,6 @@ type connection struct {
 	mu         sync.Mutex
 	operations map[string]*running
 	leaving    bool // to be closed when no operation is left
-}
-
-// running is one operation that is alive.
-type running struct {
-	id     []byte // as JSON
-	cancel context.CancelFunc
 }
 
 func newConnection(t *Transport, exec graphql.GraphExecutor, socket *websocket.Conn, w *wire) *connection {
@@ -194,138 +186,12 @@ func (c *connection) init(ctx context.Context, m message) {
 	c.send(ctx, frameAck)
 }
 
-// subscribe starts an operation.
-func (c *connection) subscribe(ctx context.Context, m message) {
-	if c.session == nil {
-		c.close(ctx, codeUnauthorized, "Unauthorized")
-		return
-	}
-	if m.ID == nil || *m.ID == "" {
-		c.close(ctx, codeBadRequest, "Subscribe without id")
-		return
-	}
-	id, err := json.Marshal(*m.ID)
-	if err != nil {
-		c.close(ctx, codeBadRequest, "Invalid id")
-		return
-	}
-	if refused := c.transport.config.Check(ctx, m.Payload); refused != nil {
-		c.refuse(ctx, id, refused)
-		return
-	}
-	params, err := operation(m.Payload)
-	if err != nil {
-		c.close(ctx, codeBadRequest, "Invalid payload of subscribe")
-		return
-	}
-	run, cancel := context.WithCancel(c.session.As(ctx))
-	op := &running{id: id, cancel: cancel}
-	switch err := c.add(*m.ID, op); {
-	case errors.Is(err, errTaken):
-		op.cancel()
-		c.close(ctx, codeSubscriberExists, "Subscriber for "+*m.ID+" already exists")
-	case err != nil:
-		op.cancel()
-		c.refuse(ctx, id, c.transport.config.Refuse(ctx, c.limits.Operations))
-	default:
-		c.running.Go(func() { c.operate(run, *m.ID, op, params) })
-	}
-}
-
-// refuse ends an operation that has not begun.
-func (c *connection) refuse(ctx context.Context, id []byte, refused gqlerror.List) {
-	payload, err := json.Marshal(refused)
-	if err != nil {
-		c.close(ctx, codeInternal, "Internal error")
-		return
-	}
-	c.send(ctx, frame(typeError, id, payload))
-}
-
-var (
-	errTaken    = errors.New("graphqlws: the id is taken")
-	errTooMany  = errors.New("graphqlws: too many operations")
-	errFinished = errors.New("graphqlws: the operation is over")
-)
-
-func (c *connection) add(id string, op *running) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.operations[id] != nil:
-		return errTaken
-	case len(c.operations) >= c.limits.Operations:
-		return errTooMany
-	}
-	c.operations[id] = op
-	return nil
-}
-
-// operate runs an operation to its end.
-func (c *connection) operate(ctx context.Context, id string, op *running, params *graphql.RawParams) {
-	defer op.cancel()
-	refused, err := c.transport.config.Run(ctx, c.exec, params, func(answer []byte) error { return c.next(ctx, id, op, answer) })
-	if errors.Is(err, errSlow) {
-		c.close(ctx, codeTryAgain, "Slow reader: come back with the last cursor")
-		return
-	}
-	last := frame(typeComplete, op.id, nil)
-	if refused != nil {
-		payload, encoding := json.Marshal(refused)
-		if encoding != nil {
-			c.close(ctx, codeInternal, "Internal error")
-			return
-		}
-		last = frame(typeError, op.id, payload)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.operations[id] == op {
-		// The id is free before the client can know that the operation is over.
-		delete(c.operations, id)
-		if err == nil {
-			c.out.force(last)
-		}
-	}
-	c.leaveWhenIdle()
-}
-
-// next sends one answer, unless the client has completed the operation.
-func (c *connection) next(ctx context.Context, id string, op *running, answer []byte) error {
-	c.mu.Lock()
-	over := c.operations[id] != op
-	c.mu.Unlock()
-	if over {
-		return errFinished
-	}
-	return c.out.put(ctx, frame(typeNext, op.id, answer), c.limits.WriteTimeout)
-}
-
 // send puts an answer of the protocol itself: the reader waits with it, so that who
 // does not read cannot ask for more.
 func (c *connection) send(ctx context.Context, frame []byte) {
 	if err := c.out.put(ctx, frame, c.limits.WriteTimeout); errors.Is(err, errSlow) {
 		c.close(ctx, codeTryAgain, "Slow reader")
 	}
-}
-
-// complete ends an operation as its client asks. One that is over already may cross
-// with its end.
-func (c *connection) complete(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if op := c.operations[id]; op != nil {
-		op.cancel()
-		delete(c.operations, id)
-	}
-	c.leaveWhenIdle()
-}
-
-// alive is how many operations live on the connection.
-func (c *connection) alive() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.operations)
 }
 
 // leave closes the connection when its operations have ended.
