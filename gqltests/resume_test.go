@@ -112,8 +112,8 @@ type resuming struct {
 	got func(data json.RawMessage) (cursor string)
 }
 
-// run follows until ctx ends and returns how often it connected.
-func (r *resuming) run(ctx context.Context) (connections int) {
+// run follows until ctx ends.
+func (r *resuming) run(ctx context.Context) {
 	var after any
 	for ctx.Err() == nil {
 		conn := r.connect(ctx, after)
@@ -121,7 +121,6 @@ func (r *resuming) run(ctx context.Context) (connections int) {
 			pause(ctx, 20*time.Millisecond)
 			continue
 		}
-		connections++
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		for {
 			var m message
@@ -136,7 +135,6 @@ func (r *resuming) run(ctx context.Context) (connections int) {
 		stop()
 		_ = conn.Close()
 	}
-	return connections
 }
 
 // connect subscribes; nil where that fails.
@@ -368,9 +366,9 @@ func TestAStreamIsExactWhateverIsKilled(t *testing.T) {
 	changing, stop := context.WithCancel(ctx)
 	changes.Go(func() {
 		for changing.Err() == nil {
-			any := *b
-			any.url = pick()
-			any.toggle(changing, m.ID)
+			either := *b
+			either.url = pick()
+			either.toggle(changing, m.ID)
 		}
 	})
 	// progress waits until every follower has got some more.

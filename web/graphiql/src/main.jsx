@@ -5,6 +5,7 @@ import { useCallback, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { GraphiQL } from "graphiql";
 
+import { follow, isSubscription } from "./follow.js";
 import { call, SignInNeeded } from "./graph.js";
 import { firstQuery, viewerQuery } from "./queries.js";
 import { SignIn } from "./sign-in.jsx";
@@ -29,6 +30,7 @@ function Header({ viewer, onSignOut }) {
 function Console({ token, session, onRefused, onSignOut }) {
   const fetcher = useCallback(
     async (request) => {
+      if (isSubscription(request)) return follow(token, request);
       try {
         return await call(token, request);
       } catch (error) {
