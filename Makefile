@@ -66,6 +66,8 @@ bench: ## measure, print a table, and write it to bench/results
 fuzz: ## run each fuzz target for FUZZTIME (60s)
 	$(GO) test -run '^$$' -fuzz '^FuzzDocument$$' -fuzztime $(FUZZTIME) ./services/sku
 	$(GO) test -run '^$$' -fuzz '^FuzzInventory$$' -fuzztime $(FUZZTIME) ./services/sku
+	$(GO) test -run '^$$' -fuzz '^FuzzMessage$$' -fuzztime $(FUZZTIME) ./server/graphqlws
+	$(GO) test -run '^$$' -fuzz '^FuzzOfText$$' -fuzztime $(FUZZTIME) ./internal/jsonsize
 	$(GO) test -run '^$$' -fuzz '^FuzzIssuerOf$$' -fuzztime $(FUZZTIME) ./internal/openid
 
 migration: ## write the migration NAME from the entities' difference to the migrations
