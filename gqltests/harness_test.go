@@ -299,11 +299,16 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 }
 
 // ofRequest tells whether a statement is of a request: it has a caller, and that is
-// no job, whose kind would be its name. The job queue's own have none, and come
-// whenever they come.
+// no job, whose kind would be its name, and not the feed. The job queue's own have
+// none, and come whenever they come.
 func ofRequest(ctx context.Context) bool {
 	caller, ok := access.From(ctx)
-	return ok && (!strings.HasPrefix(caller.Name, "system:") || !strings.Contains(caller.Name, "."))
+	switch {
+	case !ok || caller.Name == "system:events":
+		return false
+	default:
+		return !strings.HasPrefix(caller.Name, "system:") || !strings.Contains(caller.Name, ".")
+	}
 }
 
 func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

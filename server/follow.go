@@ -70,7 +70,7 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 			refused, err = o.errors(ctx, o.present.recovered(ctx, value)), nil
 		}
 	}()
-	op, faults := exec.CreateOperationContext(ctx, params)
+	op, faults := create(ctx, exec, params)
 	noteOperation(ctx, op)
 	if faults != nil {
 		return exec.DispatchError(graphql.WithOperationContext(ctx, op), o.refuser.refusals(op, faults)).Errors, nil

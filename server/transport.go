@@ -53,7 +53,7 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 
 	ctx, cancel := context.WithTimeout(r.Context(), t.limits.OperationTimeout)
 	defer cancel()
-	op, refused := exec.CreateOperationContext(ctx, params)
+	op, refused := create(ctx, exec, params)
 	noteOperation(ctx, op)
 	if refused == nil && r.Method == http.MethodGet && op.Operation.Operation != ast.Query {
 		w.Header().Set("Allow", "POST")
@@ -80,6 +80,16 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 		response = exec.DispatchError(ctx, gqlerror.List{gqlerror.Wrap(timedOut())})
 	}
 	writeResponse(w, response)
+}
+
+// create is the executor's, with the text of an operation that was refused before it
+// was looked at: the audit reads it.
+func create(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
+	op, refused := exec.CreateOperationContext(ctx, params)
+	if op.RawQuery == "" {
+		op.RawQuery, op.OperationName = params.Query, params.OperationName
+	}
+	return op, refused
 }
 
 // read fills params from the request. With an error it returns the status to answer
