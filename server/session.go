@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -33,13 +34,13 @@ func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws
 	if header, given := authorization(payload); given || !ok {
 		var err error
 		if caller, err = authenticate(look, s.auth, header); err != nil {
-			return nil, s.present.shown(ctx, err, "")
+			return nil, s.refusal(ctx, err)
 		}
 		noteCaller(ctx, caller)
 	}
 	changed, done, err := s.feed.Watch(look, caller.TokenID)
 	if err != nil {
-		return nil, s.present.shown(ctx, err, "")
+		return nil, s.refusal(ctx, err)
 	}
 	return &graphqlws.Session{
 		As:      func(ctx context.Context) context.Context { return access.WithCaller(ctx, caller) },
@@ -48,6 +49,18 @@ func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws
 		Changed: changed,
 		Close:   done,
 	}, nil
+}
+
+// refusal is why a session is not opened. What is not the caller's fault is for now:
+// clients give up on another one.
+func (s *sessions) refusal(ctx context.Context, err error) error {
+	shown := s.present.shown(ctx, err, "")
+	switch shown.Code {
+	case fleet.Unavailable, fleet.ResourceExhausted, fleet.Internal, fleet.Aborted:
+		return fmt.Errorf("%w: %w", graphqlws.ErrTryAgain, shown)
+	case fleet.Unauthenticated, fleet.PermissionDenied, fleet.InvalidArgument, fleet.NotFound, fleet.AlreadyExists, fleet.FailedPrecondition:
+	}
+	return shown
 }
 
 // allow counts one operation of a socket against its caller's rate.

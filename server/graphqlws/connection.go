@@ -89,8 +89,17 @@ func (c *connection) read(ctx context.Context) {
 			_ = c.socket.SetReadDeadline(time.Now().Add(c.limits.PingInterval + c.limits.PongTimeout))
 		}
 	}
-	answer := c.socket.PingHandler()
-	c.socket.SetPingHandler(func(data string) error { alive(); return answer(data) })
+	// gorilla's own handlers write from here, with a deadline of a second, which would be
+	// that of a write of the writer's that is under way.
+	c.socket.SetPingHandler(func(data string) error {
+		alive()
+		_, _ = c.out.tryPut(outgoing{websocket.PongMessage, []byte(data)}) // who has this much to read needs no pong
+		return nil
+	})
+	c.socket.SetCloseHandler(func(code int, _ string) error {
+		c.out.finish(closing{code, ""}, true)
+		return nil
+	})
 	if c.socket.Subprotocol() != Subprotocol {
 		c.close(ctx, codeBadSubprotocol, "Subprotocol not acceptable")
 	}
@@ -177,6 +186,10 @@ func (c *connection) init(ctx context.Context, m message) {
 		return
 	}
 	session, err := c.transport.config.Open(ctx, payload)
+	if errors.Is(err, ErrTryAgain) {
+		c.close(ctx, codeTryAgain, err.Error())
+		return
+	}
 	if err != nil {
 		c.close(ctx, codeForbidden, "Forbidden: "+err.Error())
 		return
@@ -189,7 +202,7 @@ func (c *connection) init(ctx context.Context, m message) {
 // send puts an answer of the protocol itself: the reader waits with it, so that who
 // does not read cannot ask for more.
 func (c *connection) send(ctx context.Context, frame []byte) {
-	if err := c.out.put(ctx, frame, c.limits.WriteTimeout); errors.Is(err, errSlow) {
+	if err := c.out.put(ctx, text(frame), c.limits.WriteTimeout); errors.Is(err, errSlow) {
 		c.close(ctx, codeTryAgain, "Slow reader")
 	}
 }
@@ -233,7 +246,7 @@ func (c *connection) write(ctx context.Context) {
 }
 
 // batch writes messages in one go.
-func (c *connection) batch(frames [][]byte) error {
+func (c *connection) batch(frames []outgoing) error {
 	if len(frames) == 0 {
 		return nil
 	}
@@ -243,7 +256,7 @@ func (c *connection) batch(frames [][]byte) error {
 		_ = c.wire.SetWriteDeadline(deadline)
 		err := c.wire.batch(func() error {
 			for _, frame := range part {
-				if err := c.socket.WriteMessage(websocket.TextMessage, frame); err != nil {
+				if err := c.socket.WriteMessage(frame.kind, frame.data); err != nil {
 					return err
 				}
 			}

@@ -70,6 +70,9 @@ func setup(t *testing.T, limits graphqlws.Limits) *bundle {
 }
 
 func (b *bundle) open(_ context.Context, payload map[string]any) (*graphqlws.Session, error) {
+	if payload["token"] == "unknown for now" {
+		return nil, fmt.Errorf("%w: the database does not answer", graphqlws.ErrTryAgain)
+	}
 	if payload["token"] == "wrong" {
 		return nil, errors.New("the token is wrong")
 	}
@@ -215,31 +218,32 @@ func TestWhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
 		say  []string
 		code int
 	}{
-		"a message before connection_init":          {[]string{live}, 4401},
-		"a second connection_init":                  {[]string{init, init}, 4429},
-		"a connection_init that is refused":         {[]string{`{"type":"connection_init","payload":{"token":"wrong"}}`}, 4403},
-		"a connection_init whose payload is a list": {[]string{`{"type":"connection_init","payload":[]}`}, 4400},
-		"a live id again":                           {[]string{init, live, live}, 4409},
-		"a message that is no JSON":                 {[]string{init, `{`}, 4400},
-		"a message that is JSON and something more": {[]string{init, `{"type":"ping"} {}`}, 4400},
-		"a message that is a list":                  {[]string{init, `[]`}, 4400},
-		"a message that is null":                    {[]string{init, `null`}, 4400},
-		"a message without a type":                  {[]string{init, `{}`}, 4400},
-		"a message of an unknown type":              {[]string{init, `{"type":"start","id":"1"}`}, 4400},
-		"a message of the server's":                 {[]string{init, `{"type":"connection_ack"}`}, 4400},
-		"a type in other letters":                   {[]string{init, `{"Type":"ping"}`}, 4400},
-		"a query in other letters":                  {[]string{init, `{"type":"subscribe","id":"1","payload":{"Query":"once"}}`}, 4400},
-		"a text that is no UTF-8":                   {[]string{init, "{\"type\":\"ping\",\"payload\":{\"x\":\"\xff\"}}"}, 1007},
-		"a live id that is long":                    {[]string{init, `{"type":"subscribe","id":"` + strings.Repeat("é", 500) + `","payload":{"query":"forever"}}`, `{"type":"subscribe","id":"` + strings.Repeat("é", 500) + `","payload":{"query":"forever"}}`}, 4409},
-		"a type that is a number":                   {[]string{init, `{"type":1}`}, 4400},
-		"a subscribe without id":                    {[]string{init, `{"type":"subscribe","payload":{"query":"once"}}`}, 4400},
-		"a subscribe with an empty id":              {[]string{init, `{"type":"subscribe","id":"","payload":{"query":"once"}}`}, 4400},
-		"a subscribe whose id is a number":          {[]string{init, `{"type":"subscribe","id":1,"payload":{"query":"once"}}`}, 4400},
-		"a subscribe without payload":               {[]string{init, `{"type":"subscribe","id":"1"}`}, 4400},
-		"a subscribe without query":                 {[]string{init, `{"type":"subscribe","id":"1","payload":{}}`}, 4400},
-		"a subscribe whose variables are a list":    {[]string{init, `{"type":"subscribe","id":"1","payload":{"query":"once","variables":[]}}`}, 4400},
-		"a complete without id":                     {[]string{init, `{"type":"complete"}`}, 4400},
-		"a ping whose payload is a text":            {[]string{init, `{"type":"ping","payload":"x"}`}, 4400},
+		"a message before connection_init":            {[]string{live}, 4401},
+		"a second connection_init":                    {[]string{init, init}, 4429},
+		"a connection_init that is refused":           {[]string{`{"type":"connection_init","payload":{"token":"wrong"}}`}, 4403},
+		"a connection_init that cannot be judged now": {[]string{`{"type":"connection_init","payload":{"token":"unknown for now"}}`}, 1013},
+		"a connection_init whose payload is a list":   {[]string{`{"type":"connection_init","payload":[]}`}, 4400},
+		"a live id again":                             {[]string{init, live, live}, 4409},
+		"a message that is no JSON":                   {[]string{init, `{`}, 4400},
+		"a message that is JSON and something more":   {[]string{init, `{"type":"ping"} {}`}, 4400},
+		"a message that is a list":                    {[]string{init, `[]`}, 4400},
+		"a message that is null":                      {[]string{init, `null`}, 4400},
+		"a message without a type":                    {[]string{init, `{}`}, 4400},
+		"a message of an unknown type":                {[]string{init, `{"type":"start","id":"1"}`}, 4400},
+		"a message of the server's":                   {[]string{init, `{"type":"connection_ack"}`}, 4400},
+		"a type in other letters":                     {[]string{init, `{"Type":"ping"}`}, 4400},
+		"a query in other letters":                    {[]string{init, `{"type":"subscribe","id":"1","payload":{"Query":"once"}}`}, 4400},
+		"a text that is no UTF-8":                     {[]string{init, "{\"type\":\"ping\",\"payload\":{\"x\":\"\xff\"}}"}, 1007},
+		"a live id that is long":                      {[]string{init, `{"type":"subscribe","id":"` + strings.Repeat("é", 500) + `","payload":{"query":"forever"}}`, `{"type":"subscribe","id":"` + strings.Repeat("é", 500) + `","payload":{"query":"forever"}}`}, 4409},
+		"a type that is a number":                     {[]string{init, `{"type":1}`}, 4400},
+		"a subscribe without id":                      {[]string{init, `{"type":"subscribe","payload":{"query":"once"}}`}, 4400},
+		"a subscribe with an empty id":                {[]string{init, `{"type":"subscribe","id":"","payload":{"query":"once"}}`}, 4400},
+		"a subscribe whose id is a number":            {[]string{init, `{"type":"subscribe","id":1,"payload":{"query":"once"}}`}, 4400},
+		"a subscribe without payload":                 {[]string{init, `{"type":"subscribe","id":"1"}`}, 4400},
+		"a subscribe without query":                   {[]string{init, `{"type":"subscribe","id":"1","payload":{}}`}, 4400},
+		"a subscribe whose variables are a list":      {[]string{init, `{"type":"subscribe","id":"1","payload":{"query":"once","variables":[]}}`}, 4400},
+		"a complete without id":                       {[]string{init, `{"type":"complete"}`}, 4400},
+		"a ping whose payload is a text":              {[]string{init, `{"type":"ping","payload":"x"}`}, 4400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connection := setup(t, graphqlws.Limits{}).dial(t, graphqlws.Subprotocol)
@@ -352,6 +356,39 @@ func TestAReaderThatStandsStillIsCutOff(t *testing.T) {
 	c := b.connect(t)
 	c.subscribe(t, "1", flood, "")
 	require.Eventually(t, func() bool { return b.runs("1") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !b.runs("1") }, 10*time.Second, time.Millisecond)
+}
+
+//nolint:paralleltest // looks for goroutines that are left behind
+func TestAReaderThatPausesAndPingsIsNotCutOff(t *testing.T) {
+	b := setup(t, graphqlws.Limits{WriteTimeout: 10 * time.Second, QueuedBytes: 256 << 10})
+	c := b.connect(t)
+	c.subscribe(t, "1", flood, "")
+	require.Eventually(t, func() bool { return b.runs("1") }, 10*time.Second, time.Millisecond)
+	for range 3 { // while the writer's write is under way
+		require.NoError(t, c.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(time.Second)))
+		require.Never(t, func() bool { return !b.runs("1") }, 700*time.Millisecond, 10*time.Millisecond)
+	}
+	for range 100 {
+		_, _, err := c.ReadMessage()
+		require.NoError(t, err)
+	}
+}
+
+//nolint:paralleltest // looks for goroutines that are left behind
+func TestControlFramesAreAnswered(t *testing.T) {
+	b := setup(t, graphqlws.Limits{})
+	c := b.connect(t)
+	heard := make(chan string, 1)
+	c.SetPongHandler(func(data string) error { heard <- data; return nil })
+	require.NoError(t, c.WriteControl(websocket.PingMessage, []byte("are you there"), time.Now().Add(time.Second)))
+	c.say(t, `{"type":"ping"}`)
+	c.hears(t, `{"type":"pong"}`)
+	require.Equal(t, "are you there", <-heard)
+	c.subscribe(t, "1", forever, "")
+	require.NoError(t, c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4000, "bye"), time.Now().Add(time.Second)))
+	code, _ := c.closed(t)
+	require.Equal(t, 4000, code)
 	require.Eventually(t, func() bool { return !b.runs("1") }, 10*time.Second, time.Millisecond)
 }
 

@@ -105,7 +105,7 @@ func (c *connection) operate(ctx context.Context, id string, op *running, params
 		// The id is free before the client can know that the operation is over.
 		delete(c.operations, id)
 		if err == nil {
-			c.out.force(last)
+			c.out.force(text(last))
 		}
 	}
 	c.leaveWhenIdle()
@@ -119,7 +119,7 @@ func (c *connection) next(ctx context.Context, id string, op *running, answer []
 	if over {
 		return errFinished
 	}
-	return c.out.put(ctx, frame(typeNext, op.id, answer), c.limits.WriteTimeout)
+	return c.out.put(ctx, text(frame(typeNext, op.id, answer)), c.limits.WriteTimeout)
 }
 
 // complete ends an operation as its client asks. One that is over already may cross

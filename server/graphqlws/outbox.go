@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 var (
@@ -18,6 +20,14 @@ type closing struct {
 	reason string // at most 123 bytes
 }
 
+// outgoing is one message of the connection, or a control frame of its own.
+type outgoing struct {
+	kind int // of gorilla's message types
+	data []byte
+}
+
+func text(data []byte) outgoing { return outgoing{websocket.TextMessage, data} }
+
 // outbox is what waits for the connection's writer: at most limit bytes, or one
 // message.
 type outbox struct {
@@ -25,7 +35,7 @@ type outbox struct {
 	ready chan struct{} // there is something to write
 
 	mu     sync.Mutex
-	frames [][]byte
+	frames []outgoing
 	bytes  int
 	close  *closing
 	space  chan struct{} // closed by the next take; nil while nobody waits
@@ -34,7 +44,7 @@ type outbox struct {
 func newOutbox(limit int) *outbox { return &outbox{limit: limit, ready: make(chan struct{}, 1)} }
 
 // put adds a message, waiting for space until ctx ends: errSlow after patience.
-func (o *outbox) put(ctx context.Context, frame []byte, patience time.Duration) error {
+func (o *outbox) put(ctx context.Context, frame outgoing, patience time.Duration) error {
 	var timeout *time.Timer
 	for {
 		space, err := o.tryPut(frame)
@@ -56,13 +66,13 @@ func (o *outbox) put(ctx context.Context, frame []byte, patience time.Duration) 
 }
 
 // tryPut adds a message, or returns a channel that is closed when there is space.
-func (o *outbox) tryPut(frame []byte) (space <-chan struct{}, err error) {
+func (o *outbox) tryPut(frame outgoing) (space <-chan struct{}, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.close != nil:
 		return nil, errClosing
-	case o.bytes > 0 && o.bytes+len(frame) > o.limit:
+	case o.bytes > 0 && o.bytes+len(frame.data) > o.limit:
 		if o.space == nil {
 			o.space = make(chan struct{})
 		}
@@ -73,7 +83,7 @@ func (o *outbox) tryPut(frame []byte) (space <-chan struct{}, err error) {
 }
 
 // force adds a message whatever waits: a short one that ends something.
-func (o *outbox) force(frame []byte) {
+func (o *outbox) force(frame outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.close == nil {
@@ -81,8 +91,8 @@ func (o *outbox) force(frame []byte) {
 	}
 }
 
-func (o *outbox) add(frame []byte) {
-	o.frames, o.bytes = append(o.frames, frame), o.bytes+len(frame)
+func (o *outbox) add(frame outgoing) {
+	o.frames, o.bytes = append(o.frames, frame), o.bytes+len(frame.data)
 	o.signal()
 }
 
@@ -117,7 +127,7 @@ func (o *outbox) signal() {
 
 // take returns all that waits, and how the connection is to be closed after it, if
 // so.
-func (o *outbox) take() ([][]byte, *closing) {
+func (o *outbox) take() ([]outgoing, *closing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	frames := o.frames

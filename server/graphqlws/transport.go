@@ -3,6 +3,7 @@ package graphqlws
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -63,10 +64,13 @@ type Session struct {
 	Close func()
 }
 
+// ErrTryAgain is the error of a session that cannot be opened now, and may be later.
+var ErrTryAgain = errors.New("try again later")
+
 // Config is what the transport is made from.
 type Config struct {
 	// Open lets a connection in by the payload of its connection_init, nil without one;
-	// its error refuses it.
+	// its error refuses it: for now where that is ErrTryAgain.
 	Open func(ctx context.Context, payload map[string]any) (*Session, error)
 	// Run runs an operation: each answer, as JSON, goes to emit. refused is what the
 	// operation was refused with or broken off for; err, without a message to the client,

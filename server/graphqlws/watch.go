@@ -35,7 +35,7 @@ func (w *watch) wait(ctx context.Context) {
 		case <-w.opened:
 			w.begin()
 		case <-ping:
-			_, _ = c.out.tryPut(framePing) // who has this much to read needs no ping
+			_, _ = c.out.tryPut(text(framePing)) // who has this much to read needs no ping
 		case <-w.expires:
 			c.close(ctx, codeUnauthorized, "Unauthorized: the token has expired")
 		case <-check:
