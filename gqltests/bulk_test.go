@@ -538,8 +538,10 @@ func TestABulkJobOutlivesTheProcessesThatWorkOnIt(t *testing.T) {
 		_, err := conn.Exec(t.Context(), `INSERT INTO river_job (kind, args, max_attempts, queue) VALUES ('bulk.run', jsonb_build_object('job_id', $1::text), 25, 'bulk')`, id)
 		require.NoError(t, err)
 	}
+	require.Eventually(t, func() bool { // each looks for work once a second, and has one worker
+		return f.count(t, `SELECT count(DISTINCT attempted_by[1]) FROM river_job WHERE kind = 'bulk.run' AND id > (SELECT min(id) FROM river_job WHERE kind = 'bulk.run')`) == 2
+	}, polling, tick, "both work")
 	reaches(interrupted + 200)
-	require.Equal(t, 2, f.count(t, `SELECT count(DISTINCT attempted_by[1]) FROM river_job WHERE kind = 'bulk.run' AND id > (SELECT min(id) FROM river_job WHERE kind = 'bulk.run')`), "both work")
 	second.kill()
 	require.Less(t, done(), total, "killed in the middle")
 	j := f.ends(t, id, "SUCCEEDED")
