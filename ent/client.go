@@ -24,6 +24,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/ent/workitem"
 
 	"entgo.io/ent"
@@ -63,6 +64,8 @@ type Client struct {
 	Token *TokenClient
 	// Transition is the client for interacting with the Transition builders.
 	Transition *TransitionClient
+	// ValidationTest is the client for interacting with the ValidationTest builders.
+	ValidationTest *ValidationTestClient
 	// WorkItem is the client for interacting with the WorkItem builders.
 	WorkItem *WorkItemClient
 }
@@ -89,6 +92,7 @@ func (c *Client) init() {
 	c.Sku = NewSkuClient(c.config)
 	c.Token = NewTokenClient(c.config)
 	c.Transition = NewTransitionClient(c.config)
+	c.ValidationTest = NewValidationTestClient(c.config)
 	c.WorkItem = NewWorkItemClient(c.config)
 }
 
@@ -195,6 +199,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Sku:                  NewSkuClient(cfg),
 		Token:                NewTokenClient(cfg),
 		Transition:           NewTransitionClient(cfg),
+		ValidationTest:       NewValidationTestClient(cfg),
 		WorkItem:             NewWorkItemClient(cfg),
 	}, nil
 }
@@ -228,6 +233,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Sku:                  NewSkuClient(cfg),
 		Token:                NewTokenClient(cfg),
 		Transition:           NewTransitionClient(cfg),
+		ValidationTest:       NewValidationTestClient(cfg),
 		WorkItem:             NewWorkItemClient(cfg),
 	}, nil
 }
@@ -260,7 +266,7 @@ func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Allocation, c.AllocationMembership, c.BulkItem, c.ExpectedMachine,
 		c.HealthAlert, c.IdempotencyRecord, c.Job, c.Machine, c.MachineClaim, c.Site,
-		c.Sku, c.Token, c.Transition, c.WorkItem,
+		c.Sku, c.Token, c.Transition, c.ValidationTest, c.WorkItem,
 	} {
 		n.Use(hooks...)
 	}
@@ -272,7 +278,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Allocation, c.AllocationMembership, c.BulkItem, c.ExpectedMachine,
 		c.HealthAlert, c.IdempotencyRecord, c.Job, c.Machine, c.MachineClaim, c.Site,
-		c.Sku, c.Token, c.Transition, c.WorkItem,
+		c.Sku, c.Token, c.Transition, c.ValidationTest, c.WorkItem,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -307,6 +313,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Token.mutate(ctx, m)
 	case *TransitionMutation:
 		return c.Transition.mutate(ctx, m)
+	case *ValidationTestMutation:
+		return c.ValidationTest.mutate(ctx, m)
 	case *WorkItemMutation:
 		return c.WorkItem.mutate(ctx, m)
 	default:
@@ -2035,6 +2043,22 @@ func (c *SiteClient) QueryExpectedMachines(_m *Site) *ExpectedMachineQuery {
 	return query
 }
 
+// QueryValidationTests queries the validation_tests edge of a Site.
+func (c *SiteClient) QueryValidationTests(_m *Site) *ValidationTestQuery {
+	query := (&ValidationTestClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, id),
+			sqlgraph.To(validationtest.Table, validationtest.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.ValidationTestsTable, site.ValidationTestsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryAllocations queries the allocations edge of a Site.
 func (c *SiteClient) QueryAllocations(_m *Site) *AllocationQuery {
 	query := (&AllocationClient{config: c.config}).Query()
@@ -2603,6 +2627,155 @@ func (c *TransitionClient) mutate(ctx context.Context, m *TransitionMutation) (V
 	}
 }
 
+// ValidationTestClient is a client for the ValidationTest schema.
+type ValidationTestClient struct {
+	config
+}
+
+// NewValidationTestClient returns a client for the ValidationTest from the given config.
+func NewValidationTestClient(c config) *ValidationTestClient {
+	return &ValidationTestClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `validationtest.Hooks(f(g(h())))`.
+func (c *ValidationTestClient) Use(hooks ...Hook) {
+	c.hooks.ValidationTest = append(c.hooks.ValidationTest, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `validationtest.Intercept(f(g(h())))`.
+func (c *ValidationTestClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ValidationTest = append(c.inters.ValidationTest, interceptors...)
+}
+
+// Create returns a builder for creating a ValidationTest entity.
+func (c *ValidationTestClient) Create() *ValidationTestCreate {
+	mutation := newValidationTestMutation(c.config, OpCreate)
+	return &ValidationTestCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ValidationTest entities.
+func (c *ValidationTestClient) CreateBulk(builders ...*ValidationTestCreate) *ValidationTestCreateBulk {
+	return &ValidationTestCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ValidationTestClient) MapCreateBulk(slice any, setFunc func(*ValidationTestCreate, int)) *ValidationTestCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ValidationTestCreateBulk{err: fmt.Errorf("calling to ValidationTestClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ValidationTestCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ValidationTestCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ValidationTest.
+func (c *ValidationTestClient) Update() *ValidationTestUpdate {
+	mutation := newValidationTestMutation(c.config, OpUpdate)
+	return &ValidationTestUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ValidationTestClient) UpdateOne(_m *ValidationTest) *ValidationTestUpdateOne {
+	mutation := newValidationTestMutation(c.config, OpUpdateOne, withValidationTest(_m))
+	return &ValidationTestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ValidationTestClient) UpdateOneID(id string) *ValidationTestUpdateOne {
+	mutation := newValidationTestMutation(c.config, OpUpdateOne, withValidationTestID(id))
+	return &ValidationTestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ValidationTest.
+func (c *ValidationTestClient) Delete() *ValidationTestDelete {
+	mutation := newValidationTestMutation(c.config, OpDelete)
+	return &ValidationTestDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ValidationTestClient) DeleteOne(_m *ValidationTest) *ValidationTestDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ValidationTestClient) DeleteOneID(id string) *ValidationTestDeleteOne {
+	builder := c.Delete().Where(validationtest.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ValidationTestDeleteOne{builder}
+}
+
+// Query returns a query builder for ValidationTest.
+func (c *ValidationTestClient) Query() *ValidationTestQuery {
+	return &ValidationTestQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeValidationTest},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ValidationTest entity by its id.
+func (c *ValidationTestClient) Get(ctx context.Context, id string) (*ValidationTest, error) {
+	return c.Query().Where(validationtest.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ValidationTestClient) GetX(ctx context.Context, id string) *ValidationTest {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QuerySite queries the site edge of a ValidationTest.
+func (c *ValidationTestClient) QuerySite(_m *ValidationTest) *SiteQuery {
+	query := (&SiteClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(validationtest.Table, validationtest.FieldID, id),
+			sqlgraph.To(site.Table, site.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, validationtest.SiteTable, validationtest.SiteColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ValidationTestClient) Hooks() []Hook {
+	return c.hooks.ValidationTest
+}
+
+// Interceptors returns the client interceptors.
+func (c *ValidationTestClient) Interceptors() []Interceptor {
+	return c.inters.ValidationTest
+}
+
+func (c *ValidationTestClient) mutate(ctx context.Context, m *ValidationTestMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ValidationTestCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ValidationTestUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ValidationTestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ValidationTestDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ValidationTest mutation op: %q", m.Op())
+	}
+}
+
 // WorkItemClient is a client for the WorkItem schema.
 type WorkItemClient struct {
 	config
@@ -2757,11 +2930,11 @@ type (
 	hooks struct {
 		Allocation, AllocationMembership, BulkItem, ExpectedMachine, HealthAlert,
 		IdempotencyRecord, Job, Machine, MachineClaim, Site, Sku, Token, Transition,
-		WorkItem []ent.Hook
+		ValidationTest, WorkItem []ent.Hook
 	}
 	inters struct {
 		Allocation, AllocationMembership, BulkItem, ExpectedMachine, HealthAlert,
 		IdempotencyRecord, Job, Machine, MachineClaim, Site, Sku, Token, Transition,
-		WorkItem []ent.Interceptor
+		ValidationTest, WorkItem []ent.Interceptor
 	}
 )

@@ -18,6 +18,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/ent/workitem"
 	"fmt"
 	"reflect"
@@ -99,6 +100,7 @@ func checkColumn(t, c string) error {
 			sku.Table:                  sku.ValidColumn,
 			token.Table:                token.ValidColumn,
 			transition.Table:           transition.ValidColumn,
+			validationtest.Table:       validationtest.ValidColumn,
 			workitem.Table:             workitem.ValidColumn,
 		})
 	})

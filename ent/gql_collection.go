@@ -21,6 +21,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 )
 
 // CollectFields makes the query load what the GraphQL field that is being resolved
@@ -1548,6 +1549,10 @@ func (_q *SiteQuery) collect(ctx context.Context, selection relay.Selection, one
 			if err := _q.collectExpectedMachines(ctx, field, one); err != nil {
 				return err
 			}
+		case "validationTests":
+			if err := _q.collectValidationTests(ctx, field, one); err != nil {
+				return err
+			}
 		case "allocations":
 			if err := _q.collectAllocations(ctx, field, one); err != nil {
 				return err
@@ -1794,6 +1799,78 @@ func (_q *SiteQuery) collectExpectedMachines(ctx context.Context, field relay.Fi
 // anySiteExpectedMachines tells which of nodes have a row that query finds.
 func anySiteExpectedMachines(ctx context.Context, query *ExpectedMachineQuery, nodes []*Site) (map[string]bool, error) {
 	owners, err := ofSiteExpectedMachines(query, nodes).Unique(true).Select(site.ExpectedMachinesColumn).Strings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(owners))
+	for _, id := range owners {
+		found[id] = true
+	}
+	return found, nil
+}
+
+// collectValidationTests loads the page of each row's ValidationTestConnection that field asks for.
+func (_q *SiteQuery) collectValidationTests(ctx context.Context, field relay.Field, one bool) error {
+	pager, err := collectValidationTestPager(ctx, field)
+	if err != nil {
+		return err
+	}
+	wanted, err := field.Selection.Connection("ValidationTestConnection", "ValidationTestEdge")
+	if err != nil {
+		return err
+	}
+	base, err := pager.applyFilter((&ValidationTestClient{config: _q.config}).Query())
+	if err != nil {
+		return err
+	}
+	if wanted.Rows(pager.page) {
+		rows := pager.applyCursors(base.Clone())
+		if err := pager.collect(ctx, rows, wanted); err != nil {
+			return err
+		}
+		if one {
+			pager.applyOrder(rows).Limit(pager.page.Limit())
+		} else {
+			rows.modifiers = append(rows.modifiers, pager.page.PerParent(site.ValidationTestsColumn))
+		}
+		_q.WithNamedValidationTests(field.Key, func(wq *ValidationTestQuery) { *wq = *rows })
+	}
+	preceding, following := pager.page.Preceding(wanted), pager.page.Following(wanted)
+	_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Site) error {
+		var (
+			total         map[string]int
+			before, after map[string]bool
+			err           error
+		)
+		if wanted.Total {
+			if total, err = totalSiteValidationTests(ctx, base.Clone(), nodes); err != nil {
+				return err
+			}
+		}
+		if preceding != nil {
+			if before, err = anySiteValidationTests(ctx, base.Clone().Where(preceding), nodes); err != nil {
+				return err
+			}
+		}
+		if following != nil {
+			if after, err = anySiteValidationTests(ctx, base.Clone().Where(following), nodes); err != nil {
+				return err
+			}
+		}
+		for _, n := range nodes {
+			if n.Edges.connections == nil {
+				n.Edges.connections = make(map[string]relay.Loaded)
+			}
+			n.Edges.connections[field.Key] = relay.Loaded{TotalCount: total[n.ID], Preceding: before[n.ID], Following: after[n.ID]}
+		}
+		return nil
+	})
+	return nil
+}
+
+// anySiteValidationTests tells which of nodes have a row that query finds.
+func anySiteValidationTests(ctx context.Context, query *ValidationTestQuery, nodes []*Site) (map[string]bool, error) {
+	owners, err := ofSiteValidationTests(query, nodes).Unique(true).Select(site.ValidationTestsColumn).Strings(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -2164,6 +2241,33 @@ func totalSiteExpectedMachines(ctx context.Context, query *ExpectedMachineQuery,
 		Count int    `sql:"count"`
 	}
 	if err := ofSiteExpectedMachines(query, nodes).GroupBy(site.ExpectedMachinesColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
+		return nil, err
+	}
+	total := make(map[string]int, len(counts))
+	for _, c := range counts {
+		total[c.Owner] = c.Count
+	}
+	return total, nil
+}
+
+// ofSiteValidationTests limits query to rows that belong to one of nodes.
+func ofSiteValidationTests(query *ValidationTestQuery, nodes []*Site) *ValidationTestQuery {
+	ids := make([]driver.Value, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+	}
+	return query.Where(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.ValidationTestsColumn), ids...))
+	})
+}
+
+// totalSiteValidationTests counts what query finds for each of nodes, in one statement.
+func totalSiteValidationTests(ctx context.Context, query *ValidationTestQuery, nodes []*Site) (map[string]int, error) {
+	var counts []struct {
+		Owner string `sql:"site_id"`
+		Count int    `sql:"count"`
+	}
+	if err := ofSiteValidationTests(query, nodes).GroupBy(site.ValidationTestsColumn).Aggregate(Count()).Scan(ctx, &counts); err != nil {
 		return nil, err
 	}
 	total := make(map[string]int, len(counts))
@@ -2852,4 +2956,160 @@ func collectTransitionPager(ctx context.Context, field relay.Field) (*transition
 		opts = append(opts, WithTransitionFilter(where.Filter))
 	}
 	return newTransitionPager(args, opts)
+}
+
+// CollectFields makes the query load what the GraphQL field that is being resolved
+// selects: its columns, and its edges ahead. Outside GraphQL it changes nothing.
+func (_q *ValidationTestQuery) CollectFields(ctx context.Context) (*ValidationTestQuery, error) {
+	return _q.CollectPath(ctx)
+}
+
+// CollectPath is CollectFields for objects that lie below the field that is being
+// resolved, under the fields named by path, as in a mutation's payload.
+func (_q *ValidationTestQuery) CollectPath(ctx context.Context, path ...string) (*ValidationTestQuery, error) {
+	return _q.collectPath(ctx, false, path)
+}
+
+// CollectOne is CollectPath for a query that finds at most one row: pages of its
+// connections are then cut by a plain limit.
+func (_q *ValidationTestQuery) CollectOne(ctx context.Context, path ...string) (*ValidationTestQuery, error) {
+	return _q.collectPath(ctx, true, path)
+}
+
+func (_q *ValidationTestQuery) collectPath(ctx context.Context, one bool, path []string) (*ValidationTestQuery, error) {
+	selection, ok := relay.Current(ctx)
+	if !ok {
+		return _q, nil
+	}
+	selection, err := selection.At(path...)
+	if err != nil {
+		return nil, err
+	}
+	if err := _q.collect(ctx, selection, one); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+// collect loads what selection asks of the rows; one says that there is at most one.
+func (_q *ValidationTestQuery) collect(ctx context.Context, selection relay.Selection, one bool) error {
+	fields, err := selection.Fields("CatalogTest")
+	if err != nil {
+		return err
+	}
+	columns := relay.NewColumns(validationtest.FieldID)
+	columns.Add(validationtest.FieldKind)
+	wholeSite := false
+	for _, field := range fields {
+		switch field.Name {
+		case "__typename", "id":
+		case "site":
+			query := (&SiteClient{config: _q.config}).Query()
+			if err := query.collect(ctx, field.Selection, one); err != nil {
+				return err
+			}
+			_q.withSite = query
+			columns.Add(validationtest.FieldSiteID)
+		case "createdAt":
+			columns.Add(validationtest.FieldCreatedAt)
+		case "siteId":
+			columns.Add(validationtest.FieldSiteID)
+		case "kind":
+			columns.Add(validationtest.FieldKind)
+		case "testId":
+			columns.Add(validationtest.FieldTestID)
+		case "version":
+			columns.Add(validationtest.FieldVersion)
+		case "versionNumber":
+			columns.Add(validationtest.FieldVersionNumber)
+		case "name":
+			columns.Add(validationtest.FieldName)
+		case "description":
+			columns.Add(validationtest.FieldDescription)
+		case "contexts":
+			columns.Add(validationtest.FieldContexts)
+		case "supportedPlatforms":
+			columns.Add(validationtest.FieldSupportedPlatforms)
+		case "tags":
+			columns.Add(validationtest.FieldTags)
+		case "components":
+			columns.Add(validationtest.FieldComponents)
+		case "maxAttempts":
+			columns.Add(validationtest.FieldMaxAttempts)
+		case "enabled":
+			columns.Add(validationtest.FieldEnabled)
+		case "verified":
+			columns.Add(validationtest.FieldVerified)
+		case "verifiedAt":
+			columns.Add(validationtest.FieldVerifiedAt)
+		case "verifiedBy":
+			columns.Add(validationtest.FieldVerifiedBy)
+		case "modifiedBy":
+			columns.Add(validationtest.FieldModifiedBy)
+		case "modifiedAt":
+			columns.Add(validationtest.FieldModifiedAt)
+		case "readOnly":
+			columns.Add(validationtest.FieldReadOnly)
+		case "command":
+			columns.Add(validationtest.FieldCommand)
+		case "args":
+			columns.Add(validationtest.FieldArgs)
+		case "preCondition":
+			columns.Add(validationtest.FieldPreCondition)
+		case "imgName":
+			columns.Add(validationtest.FieldImgName)
+		case "containerArg":
+			columns.Add(validationtest.FieldContainerArg)
+		case "executeInHost":
+			columns.Add(validationtest.FieldExecuteInHost)
+		case "externalConfigFile":
+			columns.Add(validationtest.FieldExternalConfigFile)
+		case "extraOutputFile":
+			columns.Add(validationtest.FieldExtraOutputFile)
+		case "extraErrFile":
+			columns.Add(validationtest.FieldExtraErrFile)
+		case "timeout":
+			columns.Add(validationtest.FieldTimeoutSeconds)
+		case "effectiveEnabled":
+			columns.Add(validationtest.FieldKind, validationtest.FieldTestKey, validationtest.FieldName, validationtest.FieldEnabled)
+			wholeSite = true
+			columns.Add(validationtest.FieldSiteID)
+		default:
+			columns.AddAll()
+		}
+	}
+	if wholeSite {
+		if _q.withSite == nil {
+			_q.withSite = (&SiteClient{config: _q.config}).Query()
+		}
+		_q.withSite.ctx.Fields = nil
+	}
+	if names, ok := columns.Names(); ok {
+		_q.Select(names...)
+	}
+	return nil
+}
+
+// collectValidationTestPager reads the arguments of a connection that is loaded ahead.
+func collectValidationTestPager(ctx context.Context, field relay.Field) (*validationtestPager, error) {
+	args, err := relay.ArgsOf(field.Args)
+	if err != nil {
+		return nil, err
+	}
+	var opts []ValidationTestPaginateOption
+	if v := field.Args["orderBy"]; v != nil {
+		var order ValidationTestOrder
+		if err := relay.Input(ctx, "orderBy", "ValidationTestOrder", v, &order); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithValidationTestOrder(&order))
+	}
+	if v := field.Args["where"]; v != nil {
+		where := new(ValidationTestWhereInput)
+		if err := relay.Input(ctx, "where", "ValidationTestWhereInput", v, where); err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithValidationTestFilter(where.Filter))
+	}
+	return newValidationTestPager(args, opts)
 }

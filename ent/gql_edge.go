@@ -407,6 +407,26 @@ func (_m *Site) ExpectedMachines(
 	return _m.QueryExpectedMachines().Unique(false).Paginate(ctx, after, first, before, last, opts...)
 }
 
+// ValidationTests is the page of validation_tests that the arguments choose, loaded ahead or else read now.
+func (_m *Site) ValidationTests(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *ValidationTestOrder, where *ValidationTestWhereInput,
+) (*ValidationTestConnection, error) {
+	opts := []ValidationTestPaginateOption{
+		WithValidationTestOrder(orderBy),
+		WithValidationTestFilter(where.Filter),
+	}
+	if key, ok := relay.Resolving(ctx, []string{"Site"}, "validationTests"); ok {
+		if loaded, ok := _m.Edges.connections[key]; ok {
+			pager, err := newValidationTestPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+			if err != nil {
+				return nil, err
+			}
+			return pager.connection(_m.Edges.namedValidationTests[key], loaded), nil
+		}
+	}
+	return _m.QueryValidationTests().Unique(false).Paginate(ctx, after, first, before, last, opts...)
+}
+
 // Allocations is the page of allocations that the arguments choose, loaded ahead or else read now.
 func (_m *Site) Allocations(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy *AllocationOrder, where *AllocationWhereInput,
@@ -570,4 +590,19 @@ func (_m *Transition) Machine(ctx context.Context) (*Machine, error) {
 		result, err = query.Only(ctx)
 	}
 	return result, MaskNotFound(err)
+}
+
+// Site is the site, loaded ahead or else read now.
+func (_m *ValidationTest) Site(ctx context.Context) (*Site, error) {
+	result, err := _m.Edges.SiteOrErr()
+	if IsNotLoaded(err) {
+		query := _m.QuerySite().Unique(false)
+		if _, ok := relay.Resolving(ctx, []string{"CatalogTest"}, "site"); ok {
+			if query, err = query.CollectOne(ctx); err != nil {
+				return nil, err
+			}
+		}
+		result, err = query.Only(ctx)
+	}
+	return result, err
 }

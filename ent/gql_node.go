@@ -18,6 +18,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/fleet"
 )
 
@@ -82,6 +83,30 @@ func (*Token) IsNode() {}
 
 // IsNode marks an implementation of the interface Node.
 func (*Transition) IsNode() {}
+
+// AnyValidationTest is a ValidationTest as the graph shows it: one of its variants.
+type AnyValidationTest interface {
+	Noder
+	IsValidationTest()
+}
+
+// CatalogTest is a ValidationTest whose kind is CATALOG.
+type CatalogTest struct{ *ValidationTest }
+
+// IsValidationTest marks an implementation of the interface ValidationTest.
+func (CatalogTest) IsValidationTest() {}
+
+// IsNode marks an implementation of the interface Node.
+func (CatalogTest) IsNode() {}
+
+// Variant is the row as the graph shows it; nil where this server does not know its kind.
+func (_m *ValidationTest) Variant() AnyValidationTest {
+	switch _m.Kind {
+	case "CATALOG":
+		return CatalogTest{_m}
+	}
+	return nil
+}
 
 // Noder returns the object with the id. The error is a NotFoundError where the id is
 // malformed, of a type that is no node, or names nothing that the caller may see.
@@ -211,6 +236,16 @@ func (c *Client) Noder(ctx context.Context, id string) (Noder, error) {
 			return nil, err
 		}
 		return node, nil
+	case "test":
+		query, err := c.ValidationTest.Query().Where(validationtest.ID(id)).CollectOne(ctx)
+		if err != nil {
+			return nil, err
+		}
+		node, err := query.Only(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return node.Variant(), nil
 	default:
 		return nil, &NotFoundError{label: "node"}
 	}
@@ -384,6 +419,19 @@ func (c *Client) Noders(ctx context.Context, ids []string) ([]Noder, error) {
 		}
 		for _, node := range nodes {
 			found[node.ID] = node
+		}
+	}
+	if ids := byPrefix["test"]; len(ids) > 0 {
+		query, err := c.ValidationTest.Query().Where(validationtest.IDIn(ids...)).CollectFields(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node.ID] = node.Variant()
 		}
 	}
 	noders := make([]Noder, len(ids))

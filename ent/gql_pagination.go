@@ -20,6 +20,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"io"
 	"strconv"
 
@@ -3201,6 +3202,287 @@ func (_m *Transition) ToEdge(order *TransitionOrder) *TransitionEdge {
 	}
 	return &TransitionEdge{
 		Node:   _m,
+		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
+	}
+}
+
+// ValidationTestEdge is a ValidationTest with its position in a connection.
+type ValidationTestEdge struct {
+	Row    *ValidationTest `json:"node"`
+	Cursor Cursor          `json:"cursor"`
+}
+
+// Node is the row as the graph shows it.
+func (e *ValidationTestEdge) Node() AnyValidationTest { return e.Row.Variant() }
+
+// ValidationTestConnection is a page of ValidationTests.
+type ValidationTestConnection struct {
+	Edges    []*ValidationTestEdge `json:"edges"`
+	PageInfo PageInfo              `json:"pageInfo"`
+	// TotalCount is the number of rows in the whole connection; counted only when the
+	// operation asks for it.
+	TotalCount int `json:"totalCount"`
+}
+
+// Nodes lists the items of the page.
+func (c *ValidationTestConnection) Nodes() []AnyValidationTest {
+	nodes := make([]AnyValidationTest, len(c.Edges))
+	for i := range c.Edges {
+		nodes[i] = c.Edges[i].Node()
+	}
+	return nodes
+}
+
+// ValidationTestPaginateOption sets the order or the filter of a page.
+type ValidationTestPaginateOption func(*validationtestPager) error
+
+// WithValidationTestOrder sets the order; nil is by id.
+func WithValidationTestOrder(order *ValidationTestOrder) ValidationTestPaginateOption {
+	if order == nil {
+		order = DefaultValidationTestOrder
+	}
+	o := *order
+	return func(pager *validationtestPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultValidationTestOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithValidationTestFilter sets the filter.
+func WithValidationTestFilter(filter func(*ValidationTestQuery) (*ValidationTestQuery, error)) ValidationTestPaginateOption {
+	return func(pager *validationtestPager) error {
+		if filter == nil {
+			return errors.New("ValidationTestQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+// validationtestPager is a checked page with its order and filter.
+type validationtestPager struct {
+	order  *ValidationTestOrder
+	filter func(*ValidationTestQuery) (*ValidationTestQuery, error)
+	page   relay.Page
+}
+
+func newValidationTestPager(args relay.Args, opts []ValidationTestPaginateOption) (*validationtestPager, error) {
+	p := &validationtestPager{order: DefaultValidationTestOrder}
+	for _, opt := range opts {
+		if err := opt(p); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.page, err = args.Page(p.order.relay()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *validationtestPager) applyFilter(query *ValidationTestQuery) (*ValidationTestQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *validationtestPager) applyCursors(query *ValidationTestQuery) *ValidationTestQuery {
+	for _, bound := range p.page.Bounds() {
+		query.Where(bound)
+	}
+	return query
+}
+
+func (p *validationtestPager) applyOrder(query *ValidationTestQuery) *ValidationTestQuery {
+	return query.Order(p.page.OrderBy)
+}
+
+// collect makes query load what is wanted of the items, and what their cursors carry.
+func (p *validationtestPager) collect(ctx context.Context, query *ValidationTestQuery, wanted relay.Wanted) error {
+	switch {
+	case wanted.Node != nil:
+		if err := query.collect(ctx, *wanted.Node, false); err != nil {
+			return err
+		}
+	case !wanted.Whole:
+		query.Select(validationtest.FieldID)
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return nil
+}
+
+// connection makes the page out of the rows that were fetched for it.
+func (p *validationtestPager) connection(rows []*ValidationTest, loaded relay.Loaded) *ValidationTestConnection {
+	rows, info := relay.Cut(p.page, rows, loaded)
+	conn := &ValidationTestConnection{Edges: make([]*ValidationTestEdge, len(rows)), PageInfo: info, TotalCount: loaded.TotalCount}
+	for i, row := range rows {
+		conn.Edges[i] = row.ToEdge(p.order)
+	}
+	if n := len(conn.Edges); n > 0 {
+		conn.PageInfo.StartCursor, conn.PageInfo.EndCursor = &conn.Edges[0].Cursor, &conn.Edges[n-1].Cursor
+	}
+	return conn
+}
+
+// Paginate reads the page that the arguments choose: 50 rows in the order of their
+// ids unless they say otherwise. Within a GraphQL field of type ValidationTestConnection it reads no
+// more than that field selects.
+func (_q *ValidationTestQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ValidationTestPaginateOption,
+) (*ValidationTestConnection, error) {
+	pager, err := newValidationTestPager(relay.Args{After: after, First: first, Before: before, Last: last}, opts)
+	if err != nil {
+		return nil, err
+	}
+	wanted := relay.Everything()
+	if selection, ok := relay.CurrentOf(ctx, "ValidationTestConnection"); ok {
+		if wanted, err = selection.Connection("ValidationTestConnection", "ValidationTestEdge"); err != nil {
+			return nil, err
+		}
+	}
+	if _q, err = pager.applyFilter(_q); err != nil {
+		return nil, err
+	}
+	base := _q.Clone()
+	base.ctx.Fields = nil
+	var loaded relay.Loaded
+	if wanted.Total {
+		if loaded.TotalCount, err = base.Clone().Count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if preceding := pager.page.Preceding(wanted); preceding != nil {
+		if loaded.Preceding, err = base.Clone().Where(preceding).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if following := pager.page.Following(wanted); following != nil {
+		if loaded.Following, err = base.Clone().Where(following).Exist(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var rows []*ValidationTest
+	if wanted.Rows(pager.page) {
+		if err := pager.collect(ctx, _q, wanted); err != nil {
+			return nil, err
+		}
+		rows, err = pager.applyOrder(pager.applyCursors(_q)).Limit(pager.page.Limit()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pager.connection(rows, loaded), nil
+}
+
+var (
+	// ValidationTestOrderFieldCreatedAt orders ValidationTest by created_at.
+	ValidationTestOrderFieldCreatedAt = &ValidationTestOrderField{
+		name:   "CREATED_AT",
+		column: validationtest.FieldCreatedAt,
+		kind:   relay.KindTime,
+		value: func(_m *ValidationTest) any {
+			return _m.CreatedAt
+		},
+	}
+	// ValidationTestOrderFieldVersionNumber orders ValidationTest by version_number.
+	ValidationTestOrderFieldVersionNumber = &ValidationTestOrderField{
+		name:   "VERSION_NUMBER",
+		column: validationtest.FieldVersionNumber,
+		kind:   relay.KindInt,
+		value: func(_m *ValidationTest) any {
+			return int64(_m.VersionNumber)
+		},
+	}
+	// ValidationTestOrderFieldName orders ValidationTest by name.
+	ValidationTestOrderFieldName = &ValidationTestOrderField{
+		name:   "NAME",
+		column: validationtest.FieldName,
+		kind:   relay.KindString,
+		value: func(_m *ValidationTest) any {
+			return string(_m.Name)
+		},
+	}
+)
+
+// String returns the field's GraphQL name.
+func (f ValidationTestOrderField) String() string { return f.name }
+
+// MarshalGQL writes the GraphQL form.
+func (f ValidationTestOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.name))
+}
+
+// UnmarshalGQL reads the GraphQL form.
+func (f *ValidationTestOrderField) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ValidationTestOrderField %T must be a string", v)
+	}
+	switch str {
+	case ValidationTestOrderFieldCreatedAt.name:
+		*f = *ValidationTestOrderFieldCreatedAt
+	case ValidationTestOrderFieldVersionNumber.name:
+		*f = *ValidationTestOrderFieldVersionNumber
+	case ValidationTestOrderFieldName.name:
+		*f = *ValidationTestOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid ValidationTestOrderField", str)
+	}
+	return nil
+}
+
+// ValidationTestOrderField is what ValidationTests can be ordered by.
+type ValidationTestOrderField struct {
+	name   string // GraphQL name; empty for the id
+	column string
+	kind   relay.Kind
+	value  func(*ValidationTest) any
+}
+
+// ValidationTestOrder is an order of ValidationTests; the id breaks ties in the same direction.
+type ValidationTestOrder struct {
+	Direction OrderDirection            `json:"direction"`
+	Field     *ValidationTestOrderField `json:"field"`
+}
+
+func (o *ValidationTestOrder) relay() relay.Order {
+	return relay.Order{
+		Connection: "ValidationTestConnection",
+		Name:       o.Field.name,
+		Column:     o.Field.column,
+		ID:         validationtest.FieldID,
+		Kind:       o.Field.kind,
+		Desc:       o.Direction == entgql.OrderDirectionDesc,
+	}
+}
+
+// DefaultValidationTestOrder is by id, which is by time of creation.
+var DefaultValidationTestOrder = &ValidationTestOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ValidationTestOrderField{
+		column: validationtest.FieldID,
+		kind:   relay.KindID,
+		value:  func(*ValidationTest) any { return nil },
+	},
+}
+
+// ToEdge gives ValidationTest its position in the order; nil is by id.
+func (_m *ValidationTest) ToEdge(order *ValidationTestOrder) *ValidationTestEdge {
+	if order == nil {
+		order = DefaultValidationTestOrder
+	}
+	return &ValidationTestEdge{
+		Row:    _m,
 		Cursor: order.relay().Encode(_m.ID, order.Field.value(_m)),
 	}
 }

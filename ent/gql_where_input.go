@@ -18,6 +18,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/fleet"
 	"time"
 )
@@ -5568,6 +5569,10 @@ type SiteWhereInput struct {
 	HasExpectedMachines     *bool                        `json:"hasExpectedMachines,omitempty"`
 	HasExpectedMachinesWith []*ExpectedMachineWhereInput `json:"hasExpectedMachinesWith,omitempty"`
 
+	// "validation_tests" edge predicates.
+	HasValidationTests     *bool                       `json:"hasValidationTests,omitempty"`
+	HasValidationTestsWith []*ValidationTestWhereInput `json:"hasValidationTestsWith,omitempty"`
+
 	// "allocations" edge predicates.
 	HasAllocations     *bool                   `json:"hasAllocations,omitempty"`
 	HasAllocationsWith []*AllocationWhereInput `json:"hasAllocationsWith,omitempty"`
@@ -5914,6 +5919,27 @@ func (i *SiteWhereInput) P() (predicate.Site, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, site.HasExpectedMachinesWith(append(with, relay.Visible("ExpectedMachine"))...))
+	}
+	if i.HasValidationTests != nil {
+		p := site.HasValidationTestsWith(relay.Visible("ValidationTest"))
+		if !*i.HasValidationTests {
+			p = site.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasValidationTestsWith != nil {
+		if len(i.HasValidationTestsWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasValidationTestsWith")
+		}
+		with := make([]predicate.ValidationTest, 0, len(i.HasValidationTestsWith)+1)
+		for _, w := range i.HasValidationTestsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideValidationTestWhereInput(err, "hasValidationTestsWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, site.HasValidationTestsWith(append(with, relay.Visible("ValidationTest"))...))
 	}
 	if i.HasAllocations != nil {
 		p := site.HasAllocationsWith(relay.Visible("Allocation"))
@@ -7972,5 +7998,1343 @@ func (i *TransitionWhereInput) P() (predicate.Transition, error) {
 		return predicates[0], nil
 	default:
 		return transition.And(predicates...), nil
+	}
+}
+
+// ValidationTestWhereInput represents a where input for filtering ValidationTest queries.
+type ValidationTestWhereInput struct {
+	Predicates []predicate.ValidationTest  `json:"-"`
+	Not        *ValidationTestWhereInput   `json:"not,omitempty"`
+	Or         []*ValidationTestWhereInput `json:"or,omitempty"`
+	And        []*ValidationTestWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID             *string  `json:"id,omitempty"`
+	IDNEQ          *string  `json:"idNEQ,omitempty"`
+	IDIn           []string `json:"idIn,omitempty"`
+	IDNotIn        []string `json:"idNotIn,omitempty"`
+	IDGT           *string  `json:"idGT,omitempty"`
+	IDGTE          *string  `json:"idGTE,omitempty"`
+	IDLT           *string  `json:"idLT,omitempty"`
+	IDLTE          *string  `json:"idLTE,omitempty"`
+	IDEqualFold    *string  `json:"idEqualFold,omitempty"`
+	IDContainsFold *string  `json:"idContainsFold,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "site_id" field predicates.
+	SiteID             *string  `json:"siteId,omitempty"`
+	SiteIDNEQ          *string  `json:"siteIdNEQ,omitempty"`
+	SiteIDIn           []string `json:"siteIdIn,omitempty"`
+	SiteIDNotIn        []string `json:"siteIdNotIn,omitempty"`
+	SiteIDGT           *string  `json:"siteIdGT,omitempty"`
+	SiteIDGTE          *string  `json:"siteIdGTE,omitempty"`
+	SiteIDLT           *string  `json:"siteIdLT,omitempty"`
+	SiteIDLTE          *string  `json:"siteIdLTE,omitempty"`
+	SiteIDContains     *string  `json:"siteIdContains,omitempty"`
+	SiteIDHasPrefix    *string  `json:"siteIdHasPrefix,omitempty"`
+	SiteIDHasSuffix    *string  `json:"siteIdHasSuffix,omitempty"`
+	SiteIDEqualFold    *string  `json:"siteIdEqualFold,omitempty"`
+	SiteIDContainsFold *string  `json:"siteIdContainsFold,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *fleet.ValidationTestKind  `json:"kind,omitempty"`
+	KindNEQ   *fleet.ValidationTestKind  `json:"kindNEQ,omitempty"`
+	KindIn    []fleet.ValidationTestKind `json:"kindIn,omitempty"`
+	KindNotIn []fleet.ValidationTestKind `json:"kindNotIn,omitempty"`
+
+	// "test_id" field predicates.
+	TestID             *string  `json:"testId,omitempty"`
+	TestIDNEQ          *string  `json:"testIdNEQ,omitempty"`
+	TestIDIn           []string `json:"testIdIn,omitempty"`
+	TestIDNotIn        []string `json:"testIdNotIn,omitempty"`
+	TestIDGT           *string  `json:"testIdGT,omitempty"`
+	TestIDGTE          *string  `json:"testIdGTE,omitempty"`
+	TestIDLT           *string  `json:"testIdLT,omitempty"`
+	TestIDLTE          *string  `json:"testIdLTE,omitempty"`
+	TestIDContains     *string  `json:"testIdContains,omitempty"`
+	TestIDHasPrefix    *string  `json:"testIdHasPrefix,omitempty"`
+	TestIDHasSuffix    *string  `json:"testIdHasSuffix,omitempty"`
+	TestIDEqualFold    *string  `json:"testIdEqualFold,omitempty"`
+	TestIDContainsFold *string  `json:"testIdContainsFold,omitempty"`
+
+	// "version" field predicates.
+	Version             *string  `json:"version,omitempty"`
+	VersionNEQ          *string  `json:"versionNEQ,omitempty"`
+	VersionIn           []string `json:"versionIn,omitempty"`
+	VersionNotIn        []string `json:"versionNotIn,omitempty"`
+	VersionGT           *string  `json:"versionGT,omitempty"`
+	VersionGTE          *string  `json:"versionGTE,omitempty"`
+	VersionLT           *string  `json:"versionLT,omitempty"`
+	VersionLTE          *string  `json:"versionLTE,omitempty"`
+	VersionContains     *string  `json:"versionContains,omitempty"`
+	VersionHasPrefix    *string  `json:"versionHasPrefix,omitempty"`
+	VersionHasSuffix    *string  `json:"versionHasSuffix,omitempty"`
+	VersionEqualFold    *string  `json:"versionEqualFold,omitempty"`
+	VersionContainsFold *string  `json:"versionContainsFold,omitempty"`
+
+	// "version_number" field predicates.
+	VersionNumber      *int  `json:"versionNumber,omitempty"`
+	VersionNumberNEQ   *int  `json:"versionNumberNEQ,omitempty"`
+	VersionNumberIn    []int `json:"versionNumberIn,omitempty"`
+	VersionNumberNotIn []int `json:"versionNumberNotIn,omitempty"`
+	VersionNumberGT    *int  `json:"versionNumberGT,omitempty"`
+	VersionNumberGTE   *int  `json:"versionNumberGTE,omitempty"`
+	VersionNumberLT    *int  `json:"versionNumberLT,omitempty"`
+	VersionNumberLTE   *int  `json:"versionNumberLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "max_attempts" field predicates.
+	MaxAttempts      *int  `json:"maxAttempts,omitempty"`
+	MaxAttemptsNEQ   *int  `json:"maxAttemptsNEQ,omitempty"`
+	MaxAttemptsIn    []int `json:"maxAttemptsIn,omitempty"`
+	MaxAttemptsNotIn []int `json:"maxAttemptsNotIn,omitempty"`
+	MaxAttemptsGT    *int  `json:"maxAttemptsGT,omitempty"`
+	MaxAttemptsGTE   *int  `json:"maxAttemptsGTE,omitempty"`
+	MaxAttemptsLT    *int  `json:"maxAttemptsLT,omitempty"`
+	MaxAttemptsLTE   *int  `json:"maxAttemptsLTE,omitempty"`
+
+	// "enabled" field predicates.
+	Enabled    *bool `json:"enabled,omitempty"`
+	EnabledNEQ *bool `json:"enabledNEQ,omitempty"`
+
+	// "verified" field predicates.
+	Verified    *bool `json:"verified,omitempty"`
+	VerifiedNEQ *bool `json:"verifiedNEQ,omitempty"`
+
+	// "verified_at" field predicates.
+	VerifiedAt       *time.Time  `json:"verifiedAt,omitempty"`
+	VerifiedAtNEQ    *time.Time  `json:"verifiedAtNEQ,omitempty"`
+	VerifiedAtIn     []time.Time `json:"verifiedAtIn,omitempty"`
+	VerifiedAtNotIn  []time.Time `json:"verifiedAtNotIn,omitempty"`
+	VerifiedAtGT     *time.Time  `json:"verifiedAtGT,omitempty"`
+	VerifiedAtGTE    *time.Time  `json:"verifiedAtGTE,omitempty"`
+	VerifiedAtLT     *time.Time  `json:"verifiedAtLT,omitempty"`
+	VerifiedAtLTE    *time.Time  `json:"verifiedAtLTE,omitempty"`
+	VerifiedAtIsNil  *bool       `json:"verifiedAtIsNil,omitempty"`
+	VerifiedAtNotNil *bool       `json:"verifiedAtNotNil,omitempty"`
+
+	// "verified_by" field predicates.
+	VerifiedBy             *string  `json:"verifiedBy,omitempty"`
+	VerifiedByNEQ          *string  `json:"verifiedByNEQ,omitempty"`
+	VerifiedByIn           []string `json:"verifiedByIn,omitempty"`
+	VerifiedByNotIn        []string `json:"verifiedByNotIn,omitempty"`
+	VerifiedByGT           *string  `json:"verifiedByGT,omitempty"`
+	VerifiedByGTE          *string  `json:"verifiedByGTE,omitempty"`
+	VerifiedByLT           *string  `json:"verifiedByLT,omitempty"`
+	VerifiedByLTE          *string  `json:"verifiedByLTE,omitempty"`
+	VerifiedByContains     *string  `json:"verifiedByContains,omitempty"`
+	VerifiedByHasPrefix    *string  `json:"verifiedByHasPrefix,omitempty"`
+	VerifiedByHasSuffix    *string  `json:"verifiedByHasSuffix,omitempty"`
+	VerifiedByIsNil        *bool    `json:"verifiedByIsNil,omitempty"`
+	VerifiedByNotNil       *bool    `json:"verifiedByNotNil,omitempty"`
+	VerifiedByEqualFold    *string  `json:"verifiedByEqualFold,omitempty"`
+	VerifiedByContainsFold *string  `json:"verifiedByContainsFold,omitempty"`
+
+	// "modified_by" field predicates.
+	ModifiedBy             *string  `json:"modifiedBy,omitempty"`
+	ModifiedByNEQ          *string  `json:"modifiedByNEQ,omitempty"`
+	ModifiedByIn           []string `json:"modifiedByIn,omitempty"`
+	ModifiedByNotIn        []string `json:"modifiedByNotIn,omitempty"`
+	ModifiedByGT           *string  `json:"modifiedByGT,omitempty"`
+	ModifiedByGTE          *string  `json:"modifiedByGTE,omitempty"`
+	ModifiedByLT           *string  `json:"modifiedByLT,omitempty"`
+	ModifiedByLTE          *string  `json:"modifiedByLTE,omitempty"`
+	ModifiedByContains     *string  `json:"modifiedByContains,omitempty"`
+	ModifiedByHasPrefix    *string  `json:"modifiedByHasPrefix,omitempty"`
+	ModifiedByHasSuffix    *string  `json:"modifiedByHasSuffix,omitempty"`
+	ModifiedByEqualFold    *string  `json:"modifiedByEqualFold,omitempty"`
+	ModifiedByContainsFold *string  `json:"modifiedByContainsFold,omitempty"`
+
+	// "modified_at" field predicates.
+	ModifiedAt      *time.Time  `json:"modifiedAt,omitempty"`
+	ModifiedAtNEQ   *time.Time  `json:"modifiedAtNEQ,omitempty"`
+	ModifiedAtIn    []time.Time `json:"modifiedAtIn,omitempty"`
+	ModifiedAtNotIn []time.Time `json:"modifiedAtNotIn,omitempty"`
+	ModifiedAtGT    *time.Time  `json:"modifiedAtGT,omitempty"`
+	ModifiedAtGTE   *time.Time  `json:"modifiedAtGTE,omitempty"`
+	ModifiedAtLT    *time.Time  `json:"modifiedAtLT,omitempty"`
+	ModifiedAtLTE   *time.Time  `json:"modifiedAtLTE,omitempty"`
+
+	// "read_only" field predicates.
+	ReadOnly    *bool `json:"readOnly,omitempty"`
+	ReadOnlyNEQ *bool `json:"readOnlyNEQ,omitempty"`
+
+	// "command" field predicates.
+	Command             *string  `json:"command,omitempty"`
+	CommandNEQ          *string  `json:"commandNEQ,omitempty"`
+	CommandIn           []string `json:"commandIn,omitempty"`
+	CommandNotIn        []string `json:"commandNotIn,omitempty"`
+	CommandGT           *string  `json:"commandGT,omitempty"`
+	CommandGTE          *string  `json:"commandGTE,omitempty"`
+	CommandLT           *string  `json:"commandLT,omitempty"`
+	CommandLTE          *string  `json:"commandLTE,omitempty"`
+	CommandContains     *string  `json:"commandContains,omitempty"`
+	CommandHasPrefix    *string  `json:"commandHasPrefix,omitempty"`
+	CommandHasSuffix    *string  `json:"commandHasSuffix,omitempty"`
+	CommandEqualFold    *string  `json:"commandEqualFold,omitempty"`
+	CommandContainsFold *string  `json:"commandContainsFold,omitempty"`
+
+	// "args" field predicates.
+	Args             *string  `json:"args,omitempty"`
+	ArgsNEQ          *string  `json:"argsNEQ,omitempty"`
+	ArgsIn           []string `json:"argsIn,omitempty"`
+	ArgsNotIn        []string `json:"argsNotIn,omitempty"`
+	ArgsGT           *string  `json:"argsGT,omitempty"`
+	ArgsGTE          *string  `json:"argsGTE,omitempty"`
+	ArgsLT           *string  `json:"argsLT,omitempty"`
+	ArgsLTE          *string  `json:"argsLTE,omitempty"`
+	ArgsContains     *string  `json:"argsContains,omitempty"`
+	ArgsHasPrefix    *string  `json:"argsHasPrefix,omitempty"`
+	ArgsHasSuffix    *string  `json:"argsHasSuffix,omitempty"`
+	ArgsEqualFold    *string  `json:"argsEqualFold,omitempty"`
+	ArgsContainsFold *string  `json:"argsContainsFold,omitempty"`
+
+	// "pre_condition" field predicates.
+	PreCondition             *string  `json:"preCondition,omitempty"`
+	PreConditionNEQ          *string  `json:"preConditionNEQ,omitempty"`
+	PreConditionIn           []string `json:"preConditionIn,omitempty"`
+	PreConditionNotIn        []string `json:"preConditionNotIn,omitempty"`
+	PreConditionGT           *string  `json:"preConditionGT,omitempty"`
+	PreConditionGTE          *string  `json:"preConditionGTE,omitempty"`
+	PreConditionLT           *string  `json:"preConditionLT,omitempty"`
+	PreConditionLTE          *string  `json:"preConditionLTE,omitempty"`
+	PreConditionContains     *string  `json:"preConditionContains,omitempty"`
+	PreConditionHasPrefix    *string  `json:"preConditionHasPrefix,omitempty"`
+	PreConditionHasSuffix    *string  `json:"preConditionHasSuffix,omitempty"`
+	PreConditionIsNil        *bool    `json:"preConditionIsNil,omitempty"`
+	PreConditionNotNil       *bool    `json:"preConditionNotNil,omitempty"`
+	PreConditionEqualFold    *string  `json:"preConditionEqualFold,omitempty"`
+	PreConditionContainsFold *string  `json:"preConditionContainsFold,omitempty"`
+
+	// "img_name" field predicates.
+	ImgName             *string  `json:"imgName,omitempty"`
+	ImgNameNEQ          *string  `json:"imgNameNEQ,omitempty"`
+	ImgNameIn           []string `json:"imgNameIn,omitempty"`
+	ImgNameNotIn        []string `json:"imgNameNotIn,omitempty"`
+	ImgNameGT           *string  `json:"imgNameGT,omitempty"`
+	ImgNameGTE          *string  `json:"imgNameGTE,omitempty"`
+	ImgNameLT           *string  `json:"imgNameLT,omitempty"`
+	ImgNameLTE          *string  `json:"imgNameLTE,omitempty"`
+	ImgNameContains     *string  `json:"imgNameContains,omitempty"`
+	ImgNameHasPrefix    *string  `json:"imgNameHasPrefix,omitempty"`
+	ImgNameHasSuffix    *string  `json:"imgNameHasSuffix,omitempty"`
+	ImgNameIsNil        *bool    `json:"imgNameIsNil,omitempty"`
+	ImgNameNotNil       *bool    `json:"imgNameNotNil,omitempty"`
+	ImgNameEqualFold    *string  `json:"imgNameEqualFold,omitempty"`
+	ImgNameContainsFold *string  `json:"imgNameContainsFold,omitempty"`
+
+	// "container_arg" field predicates.
+	ContainerArg             *string  `json:"containerArg,omitempty"`
+	ContainerArgNEQ          *string  `json:"containerArgNEQ,omitempty"`
+	ContainerArgIn           []string `json:"containerArgIn,omitempty"`
+	ContainerArgNotIn        []string `json:"containerArgNotIn,omitempty"`
+	ContainerArgGT           *string  `json:"containerArgGT,omitempty"`
+	ContainerArgGTE          *string  `json:"containerArgGTE,omitempty"`
+	ContainerArgLT           *string  `json:"containerArgLT,omitempty"`
+	ContainerArgLTE          *string  `json:"containerArgLTE,omitempty"`
+	ContainerArgContains     *string  `json:"containerArgContains,omitempty"`
+	ContainerArgHasPrefix    *string  `json:"containerArgHasPrefix,omitempty"`
+	ContainerArgHasSuffix    *string  `json:"containerArgHasSuffix,omitempty"`
+	ContainerArgIsNil        *bool    `json:"containerArgIsNil,omitempty"`
+	ContainerArgNotNil       *bool    `json:"containerArgNotNil,omitempty"`
+	ContainerArgEqualFold    *string  `json:"containerArgEqualFold,omitempty"`
+	ContainerArgContainsFold *string  `json:"containerArgContainsFold,omitempty"`
+
+	// "execute_in_host" field predicates.
+	ExecuteInHost    *bool `json:"executeInHost,omitempty"`
+	ExecuteInHostNEQ *bool `json:"executeInHostNEQ,omitempty"`
+
+	// "external_config_file" field predicates.
+	ExternalConfigFile             *string  `json:"externalConfigFile,omitempty"`
+	ExternalConfigFileNEQ          *string  `json:"externalConfigFileNEQ,omitempty"`
+	ExternalConfigFileIn           []string `json:"externalConfigFileIn,omitempty"`
+	ExternalConfigFileNotIn        []string `json:"externalConfigFileNotIn,omitempty"`
+	ExternalConfigFileGT           *string  `json:"externalConfigFileGT,omitempty"`
+	ExternalConfigFileGTE          *string  `json:"externalConfigFileGTE,omitempty"`
+	ExternalConfigFileLT           *string  `json:"externalConfigFileLT,omitempty"`
+	ExternalConfigFileLTE          *string  `json:"externalConfigFileLTE,omitempty"`
+	ExternalConfigFileContains     *string  `json:"externalConfigFileContains,omitempty"`
+	ExternalConfigFileHasPrefix    *string  `json:"externalConfigFileHasPrefix,omitempty"`
+	ExternalConfigFileHasSuffix    *string  `json:"externalConfigFileHasSuffix,omitempty"`
+	ExternalConfigFileIsNil        *bool    `json:"externalConfigFileIsNil,omitempty"`
+	ExternalConfigFileNotNil       *bool    `json:"externalConfigFileNotNil,omitempty"`
+	ExternalConfigFileEqualFold    *string  `json:"externalConfigFileEqualFold,omitempty"`
+	ExternalConfigFileContainsFold *string  `json:"externalConfigFileContainsFold,omitempty"`
+
+	// "extra_output_file" field predicates.
+	ExtraOutputFile             *string  `json:"extraOutputFile,omitempty"`
+	ExtraOutputFileNEQ          *string  `json:"extraOutputFileNEQ,omitempty"`
+	ExtraOutputFileIn           []string `json:"extraOutputFileIn,omitempty"`
+	ExtraOutputFileNotIn        []string `json:"extraOutputFileNotIn,omitempty"`
+	ExtraOutputFileGT           *string  `json:"extraOutputFileGT,omitempty"`
+	ExtraOutputFileGTE          *string  `json:"extraOutputFileGTE,omitempty"`
+	ExtraOutputFileLT           *string  `json:"extraOutputFileLT,omitempty"`
+	ExtraOutputFileLTE          *string  `json:"extraOutputFileLTE,omitempty"`
+	ExtraOutputFileContains     *string  `json:"extraOutputFileContains,omitempty"`
+	ExtraOutputFileHasPrefix    *string  `json:"extraOutputFileHasPrefix,omitempty"`
+	ExtraOutputFileHasSuffix    *string  `json:"extraOutputFileHasSuffix,omitempty"`
+	ExtraOutputFileIsNil        *bool    `json:"extraOutputFileIsNil,omitempty"`
+	ExtraOutputFileNotNil       *bool    `json:"extraOutputFileNotNil,omitempty"`
+	ExtraOutputFileEqualFold    *string  `json:"extraOutputFileEqualFold,omitempty"`
+	ExtraOutputFileContainsFold *string  `json:"extraOutputFileContainsFold,omitempty"`
+
+	// "extra_err_file" field predicates.
+	ExtraErrFile             *string  `json:"extraErrFile,omitempty"`
+	ExtraErrFileNEQ          *string  `json:"extraErrFileNEQ,omitempty"`
+	ExtraErrFileIn           []string `json:"extraErrFileIn,omitempty"`
+	ExtraErrFileNotIn        []string `json:"extraErrFileNotIn,omitempty"`
+	ExtraErrFileGT           *string  `json:"extraErrFileGT,omitempty"`
+	ExtraErrFileGTE          *string  `json:"extraErrFileGTE,omitempty"`
+	ExtraErrFileLT           *string  `json:"extraErrFileLT,omitempty"`
+	ExtraErrFileLTE          *string  `json:"extraErrFileLTE,omitempty"`
+	ExtraErrFileContains     *string  `json:"extraErrFileContains,omitempty"`
+	ExtraErrFileHasPrefix    *string  `json:"extraErrFileHasPrefix,omitempty"`
+	ExtraErrFileHasSuffix    *string  `json:"extraErrFileHasSuffix,omitempty"`
+	ExtraErrFileIsNil        *bool    `json:"extraErrFileIsNil,omitempty"`
+	ExtraErrFileNotNil       *bool    `json:"extraErrFileNotNil,omitempty"`
+	ExtraErrFileEqualFold    *string  `json:"extraErrFileEqualFold,omitempty"`
+	ExtraErrFileContainsFold *string  `json:"extraErrFileContainsFold,omitempty"`
+
+	// "site" edge predicates.
+	HasSite     *bool             `json:"hasSite,omitempty"`
+	HasSiteWith []*SiteWhereInput `json:"hasSiteWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ValidationTestWhereInput) AddPredicates(predicates ...predicate.ValidationTest) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ValidationTestWhereInput filter on the ValidationTestQuery builder.
+func (i *ValidationTestWhereInput) Filter(q *ValidationTestQuery) (*ValidationTestQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	if err := relay.CheckWhere(i); err != nil {
+		return nil, err
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyValidationTestWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyValidationTestWhereInput is returned in case the ValidationTestWhereInput is empty.
+var ErrEmptyValidationTestWhereInput = errors.New("ent: empty predicate ValidationTestWhereInput")
+
+// insideValidationTestWhereInput says where an empty filter stands.
+func insideValidationTestWhereInput(err error, field string) error {
+	if err == ErrEmptyValidationTestWhereInput {
+		return relay.ErrEmptyWhere(field)
+	}
+	return err
+}
+
+// P returns a predicate for filtering validationtests.
+// An error is returned if the input is empty or invalid.
+func (i *ValidationTestWhereInput) P() (predicate.ValidationTest, error) {
+	var predicates []predicate.ValidationTest
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, insideValidationTestWhereInput(err, "not")
+		}
+		predicates = append(predicates, validationtest.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 0 && i.Or != nil:
+		return nil, relay.ErrEmptyWhere("or")
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, insideValidationTestWhereInput(err, "or")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ValidationTest, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideValidationTestWhereInput(err, "or")
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, validationtest.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 0 && i.And != nil:
+		return nil, relay.ErrEmptyWhere("and")
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, insideValidationTestWhereInput(err, "and")
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ValidationTest, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideValidationTestWhereInput(err, "and")
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, validationtest.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, validationtest.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, validationtest.IDNEQ(*i.IDNEQ))
+	}
+	if i.IDIn != nil {
+		predicates = append(predicates, validationtest.IDIn(i.IDIn...))
+	}
+	if i.IDNotIn != nil {
+		predicates = append(predicates, validationtest.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, validationtest.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, validationtest.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, validationtest.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, validationtest.IDLTE(*i.IDLTE))
+	}
+	if i.IDEqualFold != nil {
+		predicates = append(predicates, validationtest.IDEqualFold(*i.IDEqualFold))
+	}
+	if i.IDContainsFold != nil {
+		predicates = append(predicates, validationtest.IDContainsFold(*i.IDContainsFold))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, validationtest.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, validationtest.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if i.CreatedAtIn != nil {
+		predicates = append(predicates, validationtest.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if i.CreatedAtNotIn != nil {
+		predicates = append(predicates, validationtest.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, validationtest.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, validationtest.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, validationtest.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, validationtest.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.SiteID != nil {
+		predicates = append(predicates, validationtest.SiteIDEQ(*i.SiteID))
+	}
+	if i.SiteIDNEQ != nil {
+		predicates = append(predicates, validationtest.SiteIDNEQ(*i.SiteIDNEQ))
+	}
+	if i.SiteIDIn != nil {
+		predicates = append(predicates, validationtest.SiteIDIn(i.SiteIDIn...))
+	}
+	if i.SiteIDNotIn != nil {
+		predicates = append(predicates, validationtest.SiteIDNotIn(i.SiteIDNotIn...))
+	}
+	if i.SiteIDGT != nil {
+		predicates = append(predicates, validationtest.SiteIDGT(*i.SiteIDGT))
+	}
+	if i.SiteIDGTE != nil {
+		predicates = append(predicates, validationtest.SiteIDGTE(*i.SiteIDGTE))
+	}
+	if i.SiteIDLT != nil {
+		predicates = append(predicates, validationtest.SiteIDLT(*i.SiteIDLT))
+	}
+	if i.SiteIDLTE != nil {
+		predicates = append(predicates, validationtest.SiteIDLTE(*i.SiteIDLTE))
+	}
+	if i.SiteIDContains != nil {
+		predicates = append(predicates, validationtest.SiteIDContains(*i.SiteIDContains))
+	}
+	if i.SiteIDHasPrefix != nil {
+		predicates = append(predicates, validationtest.SiteIDHasPrefix(*i.SiteIDHasPrefix))
+	}
+	if i.SiteIDHasSuffix != nil {
+		predicates = append(predicates, validationtest.SiteIDHasSuffix(*i.SiteIDHasSuffix))
+	}
+	if i.SiteIDEqualFold != nil {
+		predicates = append(predicates, validationtest.SiteIDEqualFold(*i.SiteIDEqualFold))
+	}
+	if i.SiteIDContainsFold != nil {
+		predicates = append(predicates, validationtest.SiteIDContainsFold(*i.SiteIDContainsFold))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, validationtest.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, validationtest.KindNEQ(*i.KindNEQ))
+	}
+	if i.KindIn != nil {
+		predicates = append(predicates, validationtest.KindIn(i.KindIn...))
+	}
+	if i.KindNotIn != nil {
+		predicates = append(predicates, validationtest.KindNotIn(i.KindNotIn...))
+	}
+	if i.TestID != nil {
+		predicates = append(predicates, validationtest.TestIDEQ(*i.TestID))
+	}
+	if i.TestIDNEQ != nil {
+		predicates = append(predicates, validationtest.TestIDNEQ(*i.TestIDNEQ))
+	}
+	if i.TestIDIn != nil {
+		predicates = append(predicates, validationtest.TestIDIn(i.TestIDIn...))
+	}
+	if i.TestIDNotIn != nil {
+		predicates = append(predicates, validationtest.TestIDNotIn(i.TestIDNotIn...))
+	}
+	if i.TestIDGT != nil {
+		predicates = append(predicates, validationtest.TestIDGT(*i.TestIDGT))
+	}
+	if i.TestIDGTE != nil {
+		predicates = append(predicates, validationtest.TestIDGTE(*i.TestIDGTE))
+	}
+	if i.TestIDLT != nil {
+		predicates = append(predicates, validationtest.TestIDLT(*i.TestIDLT))
+	}
+	if i.TestIDLTE != nil {
+		predicates = append(predicates, validationtest.TestIDLTE(*i.TestIDLTE))
+	}
+	if i.TestIDContains != nil {
+		predicates = append(predicates, validationtest.TestIDContains(*i.TestIDContains))
+	}
+	if i.TestIDHasPrefix != nil {
+		predicates = append(predicates, validationtest.TestIDHasPrefix(*i.TestIDHasPrefix))
+	}
+	if i.TestIDHasSuffix != nil {
+		predicates = append(predicates, validationtest.TestIDHasSuffix(*i.TestIDHasSuffix))
+	}
+	if i.TestIDEqualFold != nil {
+		predicates = append(predicates, validationtest.TestIDEqualFold(*i.TestIDEqualFold))
+	}
+	if i.TestIDContainsFold != nil {
+		predicates = append(predicates, validationtest.TestIDContainsFold(*i.TestIDContainsFold))
+	}
+	if i.Version != nil {
+		predicates = append(predicates, validationtest.VersionEQ(*i.Version))
+	}
+	if i.VersionNEQ != nil {
+		predicates = append(predicates, validationtest.VersionNEQ(*i.VersionNEQ))
+	}
+	if i.VersionIn != nil {
+		predicates = append(predicates, validationtest.VersionIn(i.VersionIn...))
+	}
+	if i.VersionNotIn != nil {
+		predicates = append(predicates, validationtest.VersionNotIn(i.VersionNotIn...))
+	}
+	if i.VersionGT != nil {
+		predicates = append(predicates, validationtest.VersionGT(*i.VersionGT))
+	}
+	if i.VersionGTE != nil {
+		predicates = append(predicates, validationtest.VersionGTE(*i.VersionGTE))
+	}
+	if i.VersionLT != nil {
+		predicates = append(predicates, validationtest.VersionLT(*i.VersionLT))
+	}
+	if i.VersionLTE != nil {
+		predicates = append(predicates, validationtest.VersionLTE(*i.VersionLTE))
+	}
+	if i.VersionContains != nil {
+		predicates = append(predicates, validationtest.VersionContains(*i.VersionContains))
+	}
+	if i.VersionHasPrefix != nil {
+		predicates = append(predicates, validationtest.VersionHasPrefix(*i.VersionHasPrefix))
+	}
+	if i.VersionHasSuffix != nil {
+		predicates = append(predicates, validationtest.VersionHasSuffix(*i.VersionHasSuffix))
+	}
+	if i.VersionEqualFold != nil {
+		predicates = append(predicates, validationtest.VersionEqualFold(*i.VersionEqualFold))
+	}
+	if i.VersionContainsFold != nil {
+		predicates = append(predicates, validationtest.VersionContainsFold(*i.VersionContainsFold))
+	}
+	if i.VersionNumber != nil {
+		predicates = append(predicates, validationtest.VersionNumberEQ(*i.VersionNumber))
+	}
+	if i.VersionNumberNEQ != nil {
+		predicates = append(predicates, validationtest.VersionNumberNEQ(*i.VersionNumberNEQ))
+	}
+	if i.VersionNumberIn != nil {
+		predicates = append(predicates, validationtest.VersionNumberIn(i.VersionNumberIn...))
+	}
+	if i.VersionNumberNotIn != nil {
+		predicates = append(predicates, validationtest.VersionNumberNotIn(i.VersionNumberNotIn...))
+	}
+	if i.VersionNumberGT != nil {
+		predicates = append(predicates, validationtest.VersionNumberGT(*i.VersionNumberGT))
+	}
+	if i.VersionNumberGTE != nil {
+		predicates = append(predicates, validationtest.VersionNumberGTE(*i.VersionNumberGTE))
+	}
+	if i.VersionNumberLT != nil {
+		predicates = append(predicates, validationtest.VersionNumberLT(*i.VersionNumberLT))
+	}
+	if i.VersionNumberLTE != nil {
+		predicates = append(predicates, validationtest.VersionNumberLTE(*i.VersionNumberLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, validationtest.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, validationtest.NameNEQ(*i.NameNEQ))
+	}
+	if i.NameIn != nil {
+		predicates = append(predicates, validationtest.NameIn(i.NameIn...))
+	}
+	if i.NameNotIn != nil {
+		predicates = append(predicates, validationtest.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, validationtest.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, validationtest.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, validationtest.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, validationtest.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, validationtest.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, validationtest.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, validationtest.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, validationtest.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, validationtest.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, validationtest.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, validationtest.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if i.DescriptionIn != nil {
+		predicates = append(predicates, validationtest.DescriptionIn(i.DescriptionIn...))
+	}
+	if i.DescriptionNotIn != nil {
+		predicates = append(predicates, validationtest.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, validationtest.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, validationtest.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, validationtest.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, validationtest.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, validationtest.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, validationtest.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, validationtest.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, validationtest.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, validationtest.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.MaxAttempts != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsEQ(*i.MaxAttempts))
+	}
+	if i.MaxAttemptsNEQ != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsNEQ(*i.MaxAttemptsNEQ))
+	}
+	if i.MaxAttemptsIn != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsIn(i.MaxAttemptsIn...))
+	}
+	if i.MaxAttemptsNotIn != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsNotIn(i.MaxAttemptsNotIn...))
+	}
+	if i.MaxAttemptsGT != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsGT(*i.MaxAttemptsGT))
+	}
+	if i.MaxAttemptsGTE != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsGTE(*i.MaxAttemptsGTE))
+	}
+	if i.MaxAttemptsLT != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsLT(*i.MaxAttemptsLT))
+	}
+	if i.MaxAttemptsLTE != nil {
+		predicates = append(predicates, validationtest.MaxAttemptsLTE(*i.MaxAttemptsLTE))
+	}
+	if i.Enabled != nil {
+		predicates = append(predicates, validationtest.EnabledEQ(*i.Enabled))
+	}
+	if i.EnabledNEQ != nil {
+		predicates = append(predicates, validationtest.EnabledNEQ(*i.EnabledNEQ))
+	}
+	if i.Verified != nil {
+		predicates = append(predicates, validationtest.VerifiedEQ(*i.Verified))
+	}
+	if i.VerifiedNEQ != nil {
+		predicates = append(predicates, validationtest.VerifiedNEQ(*i.VerifiedNEQ))
+	}
+	if i.VerifiedAt != nil {
+		predicates = append(predicates, validationtest.VerifiedAtEQ(*i.VerifiedAt))
+	}
+	if i.VerifiedAtNEQ != nil {
+		predicates = append(predicates, validationtest.VerifiedAtNEQ(*i.VerifiedAtNEQ))
+	}
+	if i.VerifiedAtIn != nil {
+		predicates = append(predicates, validationtest.VerifiedAtIn(i.VerifiedAtIn...))
+	}
+	if i.VerifiedAtNotIn != nil {
+		predicates = append(predicates, validationtest.VerifiedAtNotIn(i.VerifiedAtNotIn...))
+	}
+	if i.VerifiedAtGT != nil {
+		predicates = append(predicates, validationtest.VerifiedAtGT(*i.VerifiedAtGT))
+	}
+	if i.VerifiedAtGTE != nil {
+		predicates = append(predicates, validationtest.VerifiedAtGTE(*i.VerifiedAtGTE))
+	}
+	if i.VerifiedAtLT != nil {
+		predicates = append(predicates, validationtest.VerifiedAtLT(*i.VerifiedAtLT))
+	}
+	if i.VerifiedAtLTE != nil {
+		predicates = append(predicates, validationtest.VerifiedAtLTE(*i.VerifiedAtLTE))
+	}
+	if i.VerifiedAtIsNil != nil {
+		if *i.VerifiedAtIsNil {
+			predicates = append(predicates, validationtest.VerifiedAtIsNil())
+		} else {
+			predicates = append(predicates, validationtest.VerifiedAtNotNil())
+		}
+	}
+	if i.VerifiedAtNotNil != nil {
+		if *i.VerifiedAtNotNil {
+			predicates = append(predicates, validationtest.VerifiedAtNotNil())
+		} else {
+			predicates = append(predicates, validationtest.VerifiedAtIsNil())
+		}
+	}
+	if i.VerifiedBy != nil {
+		predicates = append(predicates, validationtest.VerifiedByEQ(*i.VerifiedBy))
+	}
+	if i.VerifiedByNEQ != nil {
+		predicates = append(predicates, validationtest.VerifiedByNEQ(*i.VerifiedByNEQ))
+	}
+	if i.VerifiedByIn != nil {
+		predicates = append(predicates, validationtest.VerifiedByIn(i.VerifiedByIn...))
+	}
+	if i.VerifiedByNotIn != nil {
+		predicates = append(predicates, validationtest.VerifiedByNotIn(i.VerifiedByNotIn...))
+	}
+	if i.VerifiedByGT != nil {
+		predicates = append(predicates, validationtest.VerifiedByGT(*i.VerifiedByGT))
+	}
+	if i.VerifiedByGTE != nil {
+		predicates = append(predicates, validationtest.VerifiedByGTE(*i.VerifiedByGTE))
+	}
+	if i.VerifiedByLT != nil {
+		predicates = append(predicates, validationtest.VerifiedByLT(*i.VerifiedByLT))
+	}
+	if i.VerifiedByLTE != nil {
+		predicates = append(predicates, validationtest.VerifiedByLTE(*i.VerifiedByLTE))
+	}
+	if i.VerifiedByContains != nil {
+		predicates = append(predicates, validationtest.VerifiedByContains(*i.VerifiedByContains))
+	}
+	if i.VerifiedByHasPrefix != nil {
+		predicates = append(predicates, validationtest.VerifiedByHasPrefix(*i.VerifiedByHasPrefix))
+	}
+	if i.VerifiedByHasSuffix != nil {
+		predicates = append(predicates, validationtest.VerifiedByHasSuffix(*i.VerifiedByHasSuffix))
+	}
+	if i.VerifiedByIsNil != nil {
+		if *i.VerifiedByIsNil {
+			predicates = append(predicates, validationtest.VerifiedByIsNil())
+		} else {
+			predicates = append(predicates, validationtest.VerifiedByNotNil())
+		}
+	}
+	if i.VerifiedByNotNil != nil {
+		if *i.VerifiedByNotNil {
+			predicates = append(predicates, validationtest.VerifiedByNotNil())
+		} else {
+			predicates = append(predicates, validationtest.VerifiedByIsNil())
+		}
+	}
+	if i.VerifiedByEqualFold != nil {
+		predicates = append(predicates, validationtest.VerifiedByEqualFold(*i.VerifiedByEqualFold))
+	}
+	if i.VerifiedByContainsFold != nil {
+		predicates = append(predicates, validationtest.VerifiedByContainsFold(*i.VerifiedByContainsFold))
+	}
+	if i.ModifiedBy != nil {
+		predicates = append(predicates, validationtest.ModifiedByEQ(*i.ModifiedBy))
+	}
+	if i.ModifiedByNEQ != nil {
+		predicates = append(predicates, validationtest.ModifiedByNEQ(*i.ModifiedByNEQ))
+	}
+	if i.ModifiedByIn != nil {
+		predicates = append(predicates, validationtest.ModifiedByIn(i.ModifiedByIn...))
+	}
+	if i.ModifiedByNotIn != nil {
+		predicates = append(predicates, validationtest.ModifiedByNotIn(i.ModifiedByNotIn...))
+	}
+	if i.ModifiedByGT != nil {
+		predicates = append(predicates, validationtest.ModifiedByGT(*i.ModifiedByGT))
+	}
+	if i.ModifiedByGTE != nil {
+		predicates = append(predicates, validationtest.ModifiedByGTE(*i.ModifiedByGTE))
+	}
+	if i.ModifiedByLT != nil {
+		predicates = append(predicates, validationtest.ModifiedByLT(*i.ModifiedByLT))
+	}
+	if i.ModifiedByLTE != nil {
+		predicates = append(predicates, validationtest.ModifiedByLTE(*i.ModifiedByLTE))
+	}
+	if i.ModifiedByContains != nil {
+		predicates = append(predicates, validationtest.ModifiedByContains(*i.ModifiedByContains))
+	}
+	if i.ModifiedByHasPrefix != nil {
+		predicates = append(predicates, validationtest.ModifiedByHasPrefix(*i.ModifiedByHasPrefix))
+	}
+	if i.ModifiedByHasSuffix != nil {
+		predicates = append(predicates, validationtest.ModifiedByHasSuffix(*i.ModifiedByHasSuffix))
+	}
+	if i.ModifiedByEqualFold != nil {
+		predicates = append(predicates, validationtest.ModifiedByEqualFold(*i.ModifiedByEqualFold))
+	}
+	if i.ModifiedByContainsFold != nil {
+		predicates = append(predicates, validationtest.ModifiedByContainsFold(*i.ModifiedByContainsFold))
+	}
+	if i.ModifiedAt != nil {
+		predicates = append(predicates, validationtest.ModifiedAtEQ(*i.ModifiedAt))
+	}
+	if i.ModifiedAtNEQ != nil {
+		predicates = append(predicates, validationtest.ModifiedAtNEQ(*i.ModifiedAtNEQ))
+	}
+	if i.ModifiedAtIn != nil {
+		predicates = append(predicates, validationtest.ModifiedAtIn(i.ModifiedAtIn...))
+	}
+	if i.ModifiedAtNotIn != nil {
+		predicates = append(predicates, validationtest.ModifiedAtNotIn(i.ModifiedAtNotIn...))
+	}
+	if i.ModifiedAtGT != nil {
+		predicates = append(predicates, validationtest.ModifiedAtGT(*i.ModifiedAtGT))
+	}
+	if i.ModifiedAtGTE != nil {
+		predicates = append(predicates, validationtest.ModifiedAtGTE(*i.ModifiedAtGTE))
+	}
+	if i.ModifiedAtLT != nil {
+		predicates = append(predicates, validationtest.ModifiedAtLT(*i.ModifiedAtLT))
+	}
+	if i.ModifiedAtLTE != nil {
+		predicates = append(predicates, validationtest.ModifiedAtLTE(*i.ModifiedAtLTE))
+	}
+	if i.ReadOnly != nil {
+		predicates = append(predicates, validationtest.ReadOnlyEQ(*i.ReadOnly))
+	}
+	if i.ReadOnlyNEQ != nil {
+		predicates = append(predicates, validationtest.ReadOnlyNEQ(*i.ReadOnlyNEQ))
+	}
+	if i.Command != nil {
+		predicates = append(predicates, validationtest.CommandEQ(*i.Command))
+	}
+	if i.CommandNEQ != nil {
+		predicates = append(predicates, validationtest.CommandNEQ(*i.CommandNEQ))
+	}
+	if i.CommandIn != nil {
+		predicates = append(predicates, validationtest.CommandIn(i.CommandIn...))
+	}
+	if i.CommandNotIn != nil {
+		predicates = append(predicates, validationtest.CommandNotIn(i.CommandNotIn...))
+	}
+	if i.CommandGT != nil {
+		predicates = append(predicates, validationtest.CommandGT(*i.CommandGT))
+	}
+	if i.CommandGTE != nil {
+		predicates = append(predicates, validationtest.CommandGTE(*i.CommandGTE))
+	}
+	if i.CommandLT != nil {
+		predicates = append(predicates, validationtest.CommandLT(*i.CommandLT))
+	}
+	if i.CommandLTE != nil {
+		predicates = append(predicates, validationtest.CommandLTE(*i.CommandLTE))
+	}
+	if i.CommandContains != nil {
+		predicates = append(predicates, validationtest.CommandContains(*i.CommandContains))
+	}
+	if i.CommandHasPrefix != nil {
+		predicates = append(predicates, validationtest.CommandHasPrefix(*i.CommandHasPrefix))
+	}
+	if i.CommandHasSuffix != nil {
+		predicates = append(predicates, validationtest.CommandHasSuffix(*i.CommandHasSuffix))
+	}
+	if i.CommandEqualFold != nil {
+		predicates = append(predicates, validationtest.CommandEqualFold(*i.CommandEqualFold))
+	}
+	if i.CommandContainsFold != nil {
+		predicates = append(predicates, validationtest.CommandContainsFold(*i.CommandContainsFold))
+	}
+	if i.Args != nil {
+		predicates = append(predicates, validationtest.ArgsEQ(*i.Args))
+	}
+	if i.ArgsNEQ != nil {
+		predicates = append(predicates, validationtest.ArgsNEQ(*i.ArgsNEQ))
+	}
+	if i.ArgsIn != nil {
+		predicates = append(predicates, validationtest.ArgsIn(i.ArgsIn...))
+	}
+	if i.ArgsNotIn != nil {
+		predicates = append(predicates, validationtest.ArgsNotIn(i.ArgsNotIn...))
+	}
+	if i.ArgsGT != nil {
+		predicates = append(predicates, validationtest.ArgsGT(*i.ArgsGT))
+	}
+	if i.ArgsGTE != nil {
+		predicates = append(predicates, validationtest.ArgsGTE(*i.ArgsGTE))
+	}
+	if i.ArgsLT != nil {
+		predicates = append(predicates, validationtest.ArgsLT(*i.ArgsLT))
+	}
+	if i.ArgsLTE != nil {
+		predicates = append(predicates, validationtest.ArgsLTE(*i.ArgsLTE))
+	}
+	if i.ArgsContains != nil {
+		predicates = append(predicates, validationtest.ArgsContains(*i.ArgsContains))
+	}
+	if i.ArgsHasPrefix != nil {
+		predicates = append(predicates, validationtest.ArgsHasPrefix(*i.ArgsHasPrefix))
+	}
+	if i.ArgsHasSuffix != nil {
+		predicates = append(predicates, validationtest.ArgsHasSuffix(*i.ArgsHasSuffix))
+	}
+	if i.ArgsEqualFold != nil {
+		predicates = append(predicates, validationtest.ArgsEqualFold(*i.ArgsEqualFold))
+	}
+	if i.ArgsContainsFold != nil {
+		predicates = append(predicates, validationtest.ArgsContainsFold(*i.ArgsContainsFold))
+	}
+	if i.PreCondition != nil {
+		predicates = append(predicates, validationtest.PreConditionEQ(*i.PreCondition))
+	}
+	if i.PreConditionNEQ != nil {
+		predicates = append(predicates, validationtest.PreConditionNEQ(*i.PreConditionNEQ))
+	}
+	if i.PreConditionIn != nil {
+		predicates = append(predicates, validationtest.PreConditionIn(i.PreConditionIn...))
+	}
+	if i.PreConditionNotIn != nil {
+		predicates = append(predicates, validationtest.PreConditionNotIn(i.PreConditionNotIn...))
+	}
+	if i.PreConditionGT != nil {
+		predicates = append(predicates, validationtest.PreConditionGT(*i.PreConditionGT))
+	}
+	if i.PreConditionGTE != nil {
+		predicates = append(predicates, validationtest.PreConditionGTE(*i.PreConditionGTE))
+	}
+	if i.PreConditionLT != nil {
+		predicates = append(predicates, validationtest.PreConditionLT(*i.PreConditionLT))
+	}
+	if i.PreConditionLTE != nil {
+		predicates = append(predicates, validationtest.PreConditionLTE(*i.PreConditionLTE))
+	}
+	if i.PreConditionContains != nil {
+		predicates = append(predicates, validationtest.PreConditionContains(*i.PreConditionContains))
+	}
+	if i.PreConditionHasPrefix != nil {
+		predicates = append(predicates, validationtest.PreConditionHasPrefix(*i.PreConditionHasPrefix))
+	}
+	if i.PreConditionHasSuffix != nil {
+		predicates = append(predicates, validationtest.PreConditionHasSuffix(*i.PreConditionHasSuffix))
+	}
+	if i.PreConditionIsNil != nil {
+		if *i.PreConditionIsNil {
+			predicates = append(predicates, validationtest.PreConditionIsNil())
+		} else {
+			predicates = append(predicates, validationtest.PreConditionNotNil())
+		}
+	}
+	if i.PreConditionNotNil != nil {
+		if *i.PreConditionNotNil {
+			predicates = append(predicates, validationtest.PreConditionNotNil())
+		} else {
+			predicates = append(predicates, validationtest.PreConditionIsNil())
+		}
+	}
+	if i.PreConditionEqualFold != nil {
+		predicates = append(predicates, validationtest.PreConditionEqualFold(*i.PreConditionEqualFold))
+	}
+	if i.PreConditionContainsFold != nil {
+		predicates = append(predicates, validationtest.PreConditionContainsFold(*i.PreConditionContainsFold))
+	}
+	if i.ImgName != nil {
+		predicates = append(predicates, validationtest.ImgNameEQ(*i.ImgName))
+	}
+	if i.ImgNameNEQ != nil {
+		predicates = append(predicates, validationtest.ImgNameNEQ(*i.ImgNameNEQ))
+	}
+	if i.ImgNameIn != nil {
+		predicates = append(predicates, validationtest.ImgNameIn(i.ImgNameIn...))
+	}
+	if i.ImgNameNotIn != nil {
+		predicates = append(predicates, validationtest.ImgNameNotIn(i.ImgNameNotIn...))
+	}
+	if i.ImgNameGT != nil {
+		predicates = append(predicates, validationtest.ImgNameGT(*i.ImgNameGT))
+	}
+	if i.ImgNameGTE != nil {
+		predicates = append(predicates, validationtest.ImgNameGTE(*i.ImgNameGTE))
+	}
+	if i.ImgNameLT != nil {
+		predicates = append(predicates, validationtest.ImgNameLT(*i.ImgNameLT))
+	}
+	if i.ImgNameLTE != nil {
+		predicates = append(predicates, validationtest.ImgNameLTE(*i.ImgNameLTE))
+	}
+	if i.ImgNameContains != nil {
+		predicates = append(predicates, validationtest.ImgNameContains(*i.ImgNameContains))
+	}
+	if i.ImgNameHasPrefix != nil {
+		predicates = append(predicates, validationtest.ImgNameHasPrefix(*i.ImgNameHasPrefix))
+	}
+	if i.ImgNameHasSuffix != nil {
+		predicates = append(predicates, validationtest.ImgNameHasSuffix(*i.ImgNameHasSuffix))
+	}
+	if i.ImgNameIsNil != nil {
+		if *i.ImgNameIsNil {
+			predicates = append(predicates, validationtest.ImgNameIsNil())
+		} else {
+			predicates = append(predicates, validationtest.ImgNameNotNil())
+		}
+	}
+	if i.ImgNameNotNil != nil {
+		if *i.ImgNameNotNil {
+			predicates = append(predicates, validationtest.ImgNameNotNil())
+		} else {
+			predicates = append(predicates, validationtest.ImgNameIsNil())
+		}
+	}
+	if i.ImgNameEqualFold != nil {
+		predicates = append(predicates, validationtest.ImgNameEqualFold(*i.ImgNameEqualFold))
+	}
+	if i.ImgNameContainsFold != nil {
+		predicates = append(predicates, validationtest.ImgNameContainsFold(*i.ImgNameContainsFold))
+	}
+	if i.ContainerArg != nil {
+		predicates = append(predicates, validationtest.ContainerArgEQ(*i.ContainerArg))
+	}
+	if i.ContainerArgNEQ != nil {
+		predicates = append(predicates, validationtest.ContainerArgNEQ(*i.ContainerArgNEQ))
+	}
+	if i.ContainerArgIn != nil {
+		predicates = append(predicates, validationtest.ContainerArgIn(i.ContainerArgIn...))
+	}
+	if i.ContainerArgNotIn != nil {
+		predicates = append(predicates, validationtest.ContainerArgNotIn(i.ContainerArgNotIn...))
+	}
+	if i.ContainerArgGT != nil {
+		predicates = append(predicates, validationtest.ContainerArgGT(*i.ContainerArgGT))
+	}
+	if i.ContainerArgGTE != nil {
+		predicates = append(predicates, validationtest.ContainerArgGTE(*i.ContainerArgGTE))
+	}
+	if i.ContainerArgLT != nil {
+		predicates = append(predicates, validationtest.ContainerArgLT(*i.ContainerArgLT))
+	}
+	if i.ContainerArgLTE != nil {
+		predicates = append(predicates, validationtest.ContainerArgLTE(*i.ContainerArgLTE))
+	}
+	if i.ContainerArgContains != nil {
+		predicates = append(predicates, validationtest.ContainerArgContains(*i.ContainerArgContains))
+	}
+	if i.ContainerArgHasPrefix != nil {
+		predicates = append(predicates, validationtest.ContainerArgHasPrefix(*i.ContainerArgHasPrefix))
+	}
+	if i.ContainerArgHasSuffix != nil {
+		predicates = append(predicates, validationtest.ContainerArgHasSuffix(*i.ContainerArgHasSuffix))
+	}
+	if i.ContainerArgIsNil != nil {
+		if *i.ContainerArgIsNil {
+			predicates = append(predicates, validationtest.ContainerArgIsNil())
+		} else {
+			predicates = append(predicates, validationtest.ContainerArgNotNil())
+		}
+	}
+	if i.ContainerArgNotNil != nil {
+		if *i.ContainerArgNotNil {
+			predicates = append(predicates, validationtest.ContainerArgNotNil())
+		} else {
+			predicates = append(predicates, validationtest.ContainerArgIsNil())
+		}
+	}
+	if i.ContainerArgEqualFold != nil {
+		predicates = append(predicates, validationtest.ContainerArgEqualFold(*i.ContainerArgEqualFold))
+	}
+	if i.ContainerArgContainsFold != nil {
+		predicates = append(predicates, validationtest.ContainerArgContainsFold(*i.ContainerArgContainsFold))
+	}
+	if i.ExecuteInHost != nil {
+		predicates = append(predicates, validationtest.ExecuteInHostEQ(*i.ExecuteInHost))
+	}
+	if i.ExecuteInHostNEQ != nil {
+		predicates = append(predicates, validationtest.ExecuteInHostNEQ(*i.ExecuteInHostNEQ))
+	}
+	if i.ExternalConfigFile != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileEQ(*i.ExternalConfigFile))
+	}
+	if i.ExternalConfigFileNEQ != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileNEQ(*i.ExternalConfigFileNEQ))
+	}
+	if i.ExternalConfigFileIn != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileIn(i.ExternalConfigFileIn...))
+	}
+	if i.ExternalConfigFileNotIn != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileNotIn(i.ExternalConfigFileNotIn...))
+	}
+	if i.ExternalConfigFileGT != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileGT(*i.ExternalConfigFileGT))
+	}
+	if i.ExternalConfigFileGTE != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileGTE(*i.ExternalConfigFileGTE))
+	}
+	if i.ExternalConfigFileLT != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileLT(*i.ExternalConfigFileLT))
+	}
+	if i.ExternalConfigFileLTE != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileLTE(*i.ExternalConfigFileLTE))
+	}
+	if i.ExternalConfigFileContains != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileContains(*i.ExternalConfigFileContains))
+	}
+	if i.ExternalConfigFileHasPrefix != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileHasPrefix(*i.ExternalConfigFileHasPrefix))
+	}
+	if i.ExternalConfigFileHasSuffix != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileHasSuffix(*i.ExternalConfigFileHasSuffix))
+	}
+	if i.ExternalConfigFileIsNil != nil {
+		if *i.ExternalConfigFileIsNil {
+			predicates = append(predicates, validationtest.ExternalConfigFileIsNil())
+		} else {
+			predicates = append(predicates, validationtest.ExternalConfigFileNotNil())
+		}
+	}
+	if i.ExternalConfigFileNotNil != nil {
+		if *i.ExternalConfigFileNotNil {
+			predicates = append(predicates, validationtest.ExternalConfigFileNotNil())
+		} else {
+			predicates = append(predicates, validationtest.ExternalConfigFileIsNil())
+		}
+	}
+	if i.ExternalConfigFileEqualFold != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileEqualFold(*i.ExternalConfigFileEqualFold))
+	}
+	if i.ExternalConfigFileContainsFold != nil {
+		predicates = append(predicates, validationtest.ExternalConfigFileContainsFold(*i.ExternalConfigFileContainsFold))
+	}
+	if i.ExtraOutputFile != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileEQ(*i.ExtraOutputFile))
+	}
+	if i.ExtraOutputFileNEQ != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileNEQ(*i.ExtraOutputFileNEQ))
+	}
+	if i.ExtraOutputFileIn != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileIn(i.ExtraOutputFileIn...))
+	}
+	if i.ExtraOutputFileNotIn != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileNotIn(i.ExtraOutputFileNotIn...))
+	}
+	if i.ExtraOutputFileGT != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileGT(*i.ExtraOutputFileGT))
+	}
+	if i.ExtraOutputFileGTE != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileGTE(*i.ExtraOutputFileGTE))
+	}
+	if i.ExtraOutputFileLT != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileLT(*i.ExtraOutputFileLT))
+	}
+	if i.ExtraOutputFileLTE != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileLTE(*i.ExtraOutputFileLTE))
+	}
+	if i.ExtraOutputFileContains != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileContains(*i.ExtraOutputFileContains))
+	}
+	if i.ExtraOutputFileHasPrefix != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileHasPrefix(*i.ExtraOutputFileHasPrefix))
+	}
+	if i.ExtraOutputFileHasSuffix != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileHasSuffix(*i.ExtraOutputFileHasSuffix))
+	}
+	if i.ExtraOutputFileIsNil != nil {
+		if *i.ExtraOutputFileIsNil {
+			predicates = append(predicates, validationtest.ExtraOutputFileIsNil())
+		} else {
+			predicates = append(predicates, validationtest.ExtraOutputFileNotNil())
+		}
+	}
+	if i.ExtraOutputFileNotNil != nil {
+		if *i.ExtraOutputFileNotNil {
+			predicates = append(predicates, validationtest.ExtraOutputFileNotNil())
+		} else {
+			predicates = append(predicates, validationtest.ExtraOutputFileIsNil())
+		}
+	}
+	if i.ExtraOutputFileEqualFold != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileEqualFold(*i.ExtraOutputFileEqualFold))
+	}
+	if i.ExtraOutputFileContainsFold != nil {
+		predicates = append(predicates, validationtest.ExtraOutputFileContainsFold(*i.ExtraOutputFileContainsFold))
+	}
+	if i.ExtraErrFile != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileEQ(*i.ExtraErrFile))
+	}
+	if i.ExtraErrFileNEQ != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileNEQ(*i.ExtraErrFileNEQ))
+	}
+	if i.ExtraErrFileIn != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileIn(i.ExtraErrFileIn...))
+	}
+	if i.ExtraErrFileNotIn != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileNotIn(i.ExtraErrFileNotIn...))
+	}
+	if i.ExtraErrFileGT != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileGT(*i.ExtraErrFileGT))
+	}
+	if i.ExtraErrFileGTE != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileGTE(*i.ExtraErrFileGTE))
+	}
+	if i.ExtraErrFileLT != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileLT(*i.ExtraErrFileLT))
+	}
+	if i.ExtraErrFileLTE != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileLTE(*i.ExtraErrFileLTE))
+	}
+	if i.ExtraErrFileContains != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileContains(*i.ExtraErrFileContains))
+	}
+	if i.ExtraErrFileHasPrefix != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileHasPrefix(*i.ExtraErrFileHasPrefix))
+	}
+	if i.ExtraErrFileHasSuffix != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileHasSuffix(*i.ExtraErrFileHasSuffix))
+	}
+	if i.ExtraErrFileIsNil != nil {
+		if *i.ExtraErrFileIsNil {
+			predicates = append(predicates, validationtest.ExtraErrFileIsNil())
+		} else {
+			predicates = append(predicates, validationtest.ExtraErrFileNotNil())
+		}
+	}
+	if i.ExtraErrFileNotNil != nil {
+		if *i.ExtraErrFileNotNil {
+			predicates = append(predicates, validationtest.ExtraErrFileNotNil())
+		} else {
+			predicates = append(predicates, validationtest.ExtraErrFileIsNil())
+		}
+	}
+	if i.ExtraErrFileEqualFold != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileEqualFold(*i.ExtraErrFileEqualFold))
+	}
+	if i.ExtraErrFileContainsFold != nil {
+		predicates = append(predicates, validationtest.ExtraErrFileContainsFold(*i.ExtraErrFileContainsFold))
+	}
+
+	if i.HasSite != nil {
+		p := validationtest.HasSiteWith(relay.Visible("Site"))
+		if !*i.HasSite {
+			p = validationtest.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if i.HasSiteWith != nil {
+		if len(i.HasSiteWith) == 0 {
+			return nil, relay.ErrEmptyWhere("hasSiteWith")
+		}
+		with := make([]predicate.Site, 0, len(i.HasSiteWith)+1)
+		for _, w := range i.HasSiteWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, insideSiteWhereInput(err, "hasSiteWith")
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, validationtest.HasSiteWith(append(with, relay.Visible("Site"))...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyValidationTestWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return validationtest.And(predicates...), nil
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/ent/workitem"
 	"fleetgraph/fleet"
 	"fmt"
@@ -52,6 +53,7 @@ const (
 	TypeSku                  = "Sku"
 	TypeToken                = "Token"
 	TypeTransition           = "Transition"
+	TypeValidationTest       = "ValidationTest"
 	TypeWorkItem             = "WorkItem"
 )
 
@@ -10494,6 +10496,9 @@ type SiteMutation struct {
 	expected_machines        map[string]struct{}
 	removedexpected_machines map[string]struct{}
 	clearedexpected_machines bool
+	validation_tests         map[string]struct{}
+	removedvalidation_tests  map[string]struct{}
+	clearedvalidation_tests  bool
 	allocations              map[string]struct{}
 	removedallocations       map[string]struct{}
 	clearedallocations       bool
@@ -11049,6 +11054,60 @@ func (m *SiteMutation) ResetExpectedMachines() {
 	m.removedexpected_machines = nil
 }
 
+// AddValidationTestIDs adds the "validation_tests" edge to the ValidationTest entity by ids.
+func (m *SiteMutation) AddValidationTestIDs(ids ...string) {
+	if m.validation_tests == nil {
+		m.validation_tests = make(map[string]struct{})
+	}
+	for i := range ids {
+		m.validation_tests[ids[i]] = struct{}{}
+	}
+}
+
+// ClearValidationTests clears the "validation_tests" edge to the ValidationTest entity.
+func (m *SiteMutation) ClearValidationTests() {
+	m.clearedvalidation_tests = true
+}
+
+// ValidationTestsCleared reports if the "validation_tests" edge to the ValidationTest entity was cleared.
+func (m *SiteMutation) ValidationTestsCleared() bool {
+	return m.clearedvalidation_tests
+}
+
+// RemoveValidationTestIDs removes the "validation_tests" edge to the ValidationTest entity by IDs.
+func (m *SiteMutation) RemoveValidationTestIDs(ids ...string) {
+	if m.removedvalidation_tests == nil {
+		m.removedvalidation_tests = make(map[string]struct{})
+	}
+	for i := range ids {
+		delete(m.validation_tests, ids[i])
+		m.removedvalidation_tests[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedValidationTests returns the removed IDs of the "validation_tests" edge to the ValidationTest entity.
+func (m *SiteMutation) RemovedValidationTestsIDs() (ids []string) {
+	for id := range m.removedvalidation_tests {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ValidationTestsIDs returns the "validation_tests" edge IDs in the mutation.
+func (m *SiteMutation) ValidationTestsIDs() (ids []string) {
+	for id := range m.validation_tests {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetValidationTests resets all changes to the "validation_tests" edge.
+func (m *SiteMutation) ResetValidationTests() {
+	m.validation_tests = nil
+	m.clearedvalidation_tests = false
+	m.removedvalidation_tests = nil
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by ids.
 func (m *SiteMutation) AddAllocationIDs(ids ...string) {
 	if m.allocations == nil {
@@ -11515,7 +11574,7 @@ func (m *SiteMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *SiteMutation) AddedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.skus != nil {
 		edges = append(edges, site.EdgeSkus)
 	}
@@ -11524,6 +11583,9 @@ func (m *SiteMutation) AddedEdges() []string {
 	}
 	if m.expected_machines != nil {
 		edges = append(edges, site.EdgeExpectedMachines)
+	}
+	if m.validation_tests != nil {
+		edges = append(edges, site.EdgeValidationTests)
 	}
 	if m.allocations != nil {
 		edges = append(edges, site.EdgeAllocations)
@@ -11562,6 +11624,12 @@ func (m *SiteMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case site.EdgeValidationTests:
+		ids := make([]ent.Value, 0, len(m.validation_tests))
+		for id := range m.validation_tests {
+			ids = append(ids, id)
+		}
+		return ids
 	case site.EdgeAllocations:
 		ids := make([]ent.Value, 0, len(m.allocations))
 		for id := range m.allocations {
@@ -11592,7 +11660,7 @@ func (m *SiteMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *SiteMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.removedskus != nil {
 		edges = append(edges, site.EdgeSkus)
 	}
@@ -11601,6 +11669,9 @@ func (m *SiteMutation) RemovedEdges() []string {
 	}
 	if m.removedexpected_machines != nil {
 		edges = append(edges, site.EdgeExpectedMachines)
+	}
+	if m.removedvalidation_tests != nil {
+		edges = append(edges, site.EdgeValidationTests)
 	}
 	if m.removedallocations != nil {
 		edges = append(edges, site.EdgeAllocations)
@@ -11639,6 +11710,12 @@ func (m *SiteMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case site.EdgeValidationTests:
+		ids := make([]ent.Value, 0, len(m.removedvalidation_tests))
+		for id := range m.removedvalidation_tests {
+			ids = append(ids, id)
+		}
+		return ids
 	case site.EdgeAllocations:
 		ids := make([]ent.Value, 0, len(m.removedallocations))
 		for id := range m.removedallocations {
@@ -11669,7 +11746,7 @@ func (m *SiteMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *SiteMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.clearedskus {
 		edges = append(edges, site.EdgeSkus)
 	}
@@ -11678,6 +11755,9 @@ func (m *SiteMutation) ClearedEdges() []string {
 	}
 	if m.clearedexpected_machines {
 		edges = append(edges, site.EdgeExpectedMachines)
+	}
+	if m.clearedvalidation_tests {
+		edges = append(edges, site.EdgeValidationTests)
 	}
 	if m.clearedallocations {
 		edges = append(edges, site.EdgeAllocations)
@@ -11704,6 +11784,8 @@ func (m *SiteMutation) EdgeCleared(name string) bool {
 		return m.clearedmachines
 	case site.EdgeExpectedMachines:
 		return m.clearedexpected_machines
+	case site.EdgeValidationTests:
+		return m.clearedvalidation_tests
 	case site.EdgeAllocations:
 		return m.clearedallocations
 	case site.EdgeHealthAlerts:
@@ -11736,6 +11818,9 @@ func (m *SiteMutation) ResetEdge(name string) error {
 		return nil
 	case site.EdgeExpectedMachines:
 		m.ResetExpectedMachines()
+		return nil
+	case site.EdgeValidationTests:
+		m.ResetValidationTests()
 		return nil
 	case site.EdgeAllocations:
 		m.ResetAllocations()
@@ -15226,6 +15311,2333 @@ func (m *TransitionMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Transition edge %s", name)
+}
+
+// ValidationTestMutation represents an operation that mutates the ValidationTest nodes in the graph.
+type ValidationTestMutation struct {
+	config
+	op                        Op
+	typ                       string
+	id                        *string
+	created_at                *time.Time
+	kind                      *fleet.ValidationTestKind
+	test_id                   *string
+	test_key                  *string
+	version                   *string
+	version_number            *int
+	addversion_number         *int
+	name                      *string
+	description               *string
+	contexts                  *[]fleet.RunContext
+	appendcontexts            []fleet.RunContext
+	supported_platforms       *[]string
+	appendsupported_platforms []string
+	tags                      *[]string
+	appendtags                []string
+	components                *[]string
+	appendcomponents          []string
+	timeout_seconds           *int
+	addtimeout_seconds        *int
+	max_attempts              *int
+	addmax_attempts           *int
+	enabled                   *bool
+	verified                  *bool
+	verified_at               *time.Time
+	verified_by               *string
+	modified_by               *string
+	modified_at               *time.Time
+	read_only                 *bool
+	command                   *string
+	args                      *string
+	pre_condition             *string
+	img_name                  *string
+	container_arg             *string
+	execute_in_host           *bool
+	external_config_file      *string
+	extra_output_file         *string
+	extra_err_file            *string
+	clearedFields             map[string]struct{}
+	site                      *string
+	clearedsite               bool
+	done                      bool
+	oldValue                  func(context.Context) (*ValidationTest, error)
+	predicates                []predicate.ValidationTest
+}
+
+var _ ent.Mutation = (*ValidationTestMutation)(nil)
+
+// validationtestOption allows management of the mutation configuration using functional options.
+type validationtestOption func(*ValidationTestMutation)
+
+// newValidationTestMutation creates new mutation for the ValidationTest entity.
+func newValidationTestMutation(c config, op Op, opts ...validationtestOption) *ValidationTestMutation {
+	m := &ValidationTestMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeValidationTest,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withValidationTestID sets the ID field of the mutation.
+func withValidationTestID(id string) validationtestOption {
+	return func(m *ValidationTestMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ValidationTest
+		)
+		m.oldValue = func(ctx context.Context) (*ValidationTest, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ValidationTest.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withValidationTest sets the old ValidationTest of the mutation.
+func withValidationTest(node *ValidationTest) validationtestOption {
+	return func(m *ValidationTestMutation) {
+		m.oldValue = func(context.Context) (*ValidationTest, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ValidationTestMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ValidationTestMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ValidationTest entities.
+func (m *ValidationTestMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ValidationTestMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ValidationTestMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ValidationTest.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ValidationTestMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ValidationTestMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ValidationTestMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetSiteID sets the "site_id" field.
+func (m *ValidationTestMutation) SetSiteID(s string) {
+	m.site = &s
+}
+
+// SiteID returns the value of the "site_id" field in the mutation.
+func (m *ValidationTestMutation) SiteID() (r string, exists bool) {
+	v := m.site
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSiteID returns the old "site_id" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldSiteID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSiteID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSiteID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSiteID: %w", err)
+	}
+	return oldValue.SiteID, nil
+}
+
+// ResetSiteID resets all changes to the "site_id" field.
+func (m *ValidationTestMutation) ResetSiteID() {
+	m.site = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *ValidationTestMutation) SetKind(ftk fleet.ValidationTestKind) {
+	m.kind = &ftk
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *ValidationTestMutation) Kind() (r fleet.ValidationTestKind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldKind(ctx context.Context) (v fleet.ValidationTestKind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *ValidationTestMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetTestID sets the "test_id" field.
+func (m *ValidationTestMutation) SetTestID(s string) {
+	m.test_id = &s
+}
+
+// TestID returns the value of the "test_id" field in the mutation.
+func (m *ValidationTestMutation) TestID() (r string, exists bool) {
+	v := m.test_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTestID returns the old "test_id" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldTestID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTestID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTestID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTestID: %w", err)
+	}
+	return oldValue.TestID, nil
+}
+
+// ResetTestID resets all changes to the "test_id" field.
+func (m *ValidationTestMutation) ResetTestID() {
+	m.test_id = nil
+}
+
+// SetTestKey sets the "test_key" field.
+func (m *ValidationTestMutation) SetTestKey(s string) {
+	m.test_key = &s
+}
+
+// TestKey returns the value of the "test_key" field in the mutation.
+func (m *ValidationTestMutation) TestKey() (r string, exists bool) {
+	v := m.test_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTestKey returns the old "test_key" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldTestKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTestKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTestKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTestKey: %w", err)
+	}
+	return oldValue.TestKey, nil
+}
+
+// ResetTestKey resets all changes to the "test_key" field.
+func (m *ValidationTestMutation) ResetTestKey() {
+	m.test_key = nil
+}
+
+// SetVersion sets the "version" field.
+func (m *ValidationTestMutation) SetVersion(s string) {
+	m.version = &s
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *ValidationTestMutation) Version() (r string, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldVersion(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *ValidationTestMutation) ResetVersion() {
+	m.version = nil
+}
+
+// SetVersionNumber sets the "version_number" field.
+func (m *ValidationTestMutation) SetVersionNumber(i int) {
+	m.version_number = &i
+	m.addversion_number = nil
+}
+
+// VersionNumber returns the value of the "version_number" field in the mutation.
+func (m *ValidationTestMutation) VersionNumber() (r int, exists bool) {
+	v := m.version_number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersionNumber returns the old "version_number" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldVersionNumber(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersionNumber is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersionNumber requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersionNumber: %w", err)
+	}
+	return oldValue.VersionNumber, nil
+}
+
+// AddVersionNumber adds i to the "version_number" field.
+func (m *ValidationTestMutation) AddVersionNumber(i int) {
+	if m.addversion_number != nil {
+		*m.addversion_number += i
+	} else {
+		m.addversion_number = &i
+	}
+}
+
+// AddedVersionNumber returns the value that was added to the "version_number" field in this mutation.
+func (m *ValidationTestMutation) AddedVersionNumber() (r int, exists bool) {
+	v := m.addversion_number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVersionNumber resets all changes to the "version_number" field.
+func (m *ValidationTestMutation) ResetVersionNumber() {
+	m.version_number = nil
+	m.addversion_number = nil
+}
+
+// SetName sets the "name" field.
+func (m *ValidationTestMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ValidationTestMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ValidationTestMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *ValidationTestMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *ValidationTestMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *ValidationTestMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetContexts sets the "contexts" field.
+func (m *ValidationTestMutation) SetContexts(fc []fleet.RunContext) {
+	m.contexts = &fc
+	m.appendcontexts = nil
+}
+
+// Contexts returns the value of the "contexts" field in the mutation.
+func (m *ValidationTestMutation) Contexts() (r []fleet.RunContext, exists bool) {
+	v := m.contexts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContexts returns the old "contexts" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldContexts(ctx context.Context) (v []fleet.RunContext, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContexts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContexts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContexts: %w", err)
+	}
+	return oldValue.Contexts, nil
+}
+
+// AppendContexts adds fc to the "contexts" field.
+func (m *ValidationTestMutation) AppendContexts(fc []fleet.RunContext) {
+	m.appendcontexts = append(m.appendcontexts, fc...)
+}
+
+// AppendedContexts returns the list of values that were appended to the "contexts" field in this mutation.
+func (m *ValidationTestMutation) AppendedContexts() ([]fleet.RunContext, bool) {
+	if len(m.appendcontexts) == 0 {
+		return nil, false
+	}
+	return m.appendcontexts, true
+}
+
+// ResetContexts resets all changes to the "contexts" field.
+func (m *ValidationTestMutation) ResetContexts() {
+	m.contexts = nil
+	m.appendcontexts = nil
+}
+
+// SetSupportedPlatforms sets the "supported_platforms" field.
+func (m *ValidationTestMutation) SetSupportedPlatforms(s []string) {
+	m.supported_platforms = &s
+	m.appendsupported_platforms = nil
+}
+
+// SupportedPlatforms returns the value of the "supported_platforms" field in the mutation.
+func (m *ValidationTestMutation) SupportedPlatforms() (r []string, exists bool) {
+	v := m.supported_platforms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSupportedPlatforms returns the old "supported_platforms" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldSupportedPlatforms(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSupportedPlatforms is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSupportedPlatforms requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSupportedPlatforms: %w", err)
+	}
+	return oldValue.SupportedPlatforms, nil
+}
+
+// AppendSupportedPlatforms adds s to the "supported_platforms" field.
+func (m *ValidationTestMutation) AppendSupportedPlatforms(s []string) {
+	m.appendsupported_platforms = append(m.appendsupported_platforms, s...)
+}
+
+// AppendedSupportedPlatforms returns the list of values that were appended to the "supported_platforms" field in this mutation.
+func (m *ValidationTestMutation) AppendedSupportedPlatforms() ([]string, bool) {
+	if len(m.appendsupported_platforms) == 0 {
+		return nil, false
+	}
+	return m.appendsupported_platforms, true
+}
+
+// ResetSupportedPlatforms resets all changes to the "supported_platforms" field.
+func (m *ValidationTestMutation) ResetSupportedPlatforms() {
+	m.supported_platforms = nil
+	m.appendsupported_platforms = nil
+}
+
+// SetTags sets the "tags" field.
+func (m *ValidationTestMutation) SetTags(s []string) {
+	m.tags = &s
+	m.appendtags = nil
+}
+
+// Tags returns the value of the "tags" field in the mutation.
+func (m *ValidationTestMutation) Tags() (r []string, exists bool) {
+	v := m.tags
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTags returns the old "tags" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldTags(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTags is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTags requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTags: %w", err)
+	}
+	return oldValue.Tags, nil
+}
+
+// AppendTags adds s to the "tags" field.
+func (m *ValidationTestMutation) AppendTags(s []string) {
+	m.appendtags = append(m.appendtags, s...)
+}
+
+// AppendedTags returns the list of values that were appended to the "tags" field in this mutation.
+func (m *ValidationTestMutation) AppendedTags() ([]string, bool) {
+	if len(m.appendtags) == 0 {
+		return nil, false
+	}
+	return m.appendtags, true
+}
+
+// ResetTags resets all changes to the "tags" field.
+func (m *ValidationTestMutation) ResetTags() {
+	m.tags = nil
+	m.appendtags = nil
+}
+
+// SetComponents sets the "components" field.
+func (m *ValidationTestMutation) SetComponents(s []string) {
+	m.components = &s
+	m.appendcomponents = nil
+}
+
+// Components returns the value of the "components" field in the mutation.
+func (m *ValidationTestMutation) Components() (r []string, exists bool) {
+	v := m.components
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldComponents returns the old "components" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldComponents(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldComponents is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldComponents requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldComponents: %w", err)
+	}
+	return oldValue.Components, nil
+}
+
+// AppendComponents adds s to the "components" field.
+func (m *ValidationTestMutation) AppendComponents(s []string) {
+	m.appendcomponents = append(m.appendcomponents, s...)
+}
+
+// AppendedComponents returns the list of values that were appended to the "components" field in this mutation.
+func (m *ValidationTestMutation) AppendedComponents() ([]string, bool) {
+	if len(m.appendcomponents) == 0 {
+		return nil, false
+	}
+	return m.appendcomponents, true
+}
+
+// ResetComponents resets all changes to the "components" field.
+func (m *ValidationTestMutation) ResetComponents() {
+	m.components = nil
+	m.appendcomponents = nil
+}
+
+// SetTimeoutSeconds sets the "timeout_seconds" field.
+func (m *ValidationTestMutation) SetTimeoutSeconds(i int) {
+	m.timeout_seconds = &i
+	m.addtimeout_seconds = nil
+}
+
+// TimeoutSeconds returns the value of the "timeout_seconds" field in the mutation.
+func (m *ValidationTestMutation) TimeoutSeconds() (r int, exists bool) {
+	v := m.timeout_seconds
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTimeoutSeconds returns the old "timeout_seconds" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldTimeoutSeconds(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTimeoutSeconds is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTimeoutSeconds requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTimeoutSeconds: %w", err)
+	}
+	return oldValue.TimeoutSeconds, nil
+}
+
+// AddTimeoutSeconds adds i to the "timeout_seconds" field.
+func (m *ValidationTestMutation) AddTimeoutSeconds(i int) {
+	if m.addtimeout_seconds != nil {
+		*m.addtimeout_seconds += i
+	} else {
+		m.addtimeout_seconds = &i
+	}
+}
+
+// AddedTimeoutSeconds returns the value that was added to the "timeout_seconds" field in this mutation.
+func (m *ValidationTestMutation) AddedTimeoutSeconds() (r int, exists bool) {
+	v := m.addtimeout_seconds
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTimeoutSeconds resets all changes to the "timeout_seconds" field.
+func (m *ValidationTestMutation) ResetTimeoutSeconds() {
+	m.timeout_seconds = nil
+	m.addtimeout_seconds = nil
+}
+
+// SetMaxAttempts sets the "max_attempts" field.
+func (m *ValidationTestMutation) SetMaxAttempts(i int) {
+	m.max_attempts = &i
+	m.addmax_attempts = nil
+}
+
+// MaxAttempts returns the value of the "max_attempts" field in the mutation.
+func (m *ValidationTestMutation) MaxAttempts() (r int, exists bool) {
+	v := m.max_attempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxAttempts returns the old "max_attempts" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldMaxAttempts(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxAttempts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxAttempts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxAttempts: %w", err)
+	}
+	return oldValue.MaxAttempts, nil
+}
+
+// AddMaxAttempts adds i to the "max_attempts" field.
+func (m *ValidationTestMutation) AddMaxAttempts(i int) {
+	if m.addmax_attempts != nil {
+		*m.addmax_attempts += i
+	} else {
+		m.addmax_attempts = &i
+	}
+}
+
+// AddedMaxAttempts returns the value that was added to the "max_attempts" field in this mutation.
+func (m *ValidationTestMutation) AddedMaxAttempts() (r int, exists bool) {
+	v := m.addmax_attempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMaxAttempts resets all changes to the "max_attempts" field.
+func (m *ValidationTestMutation) ResetMaxAttempts() {
+	m.max_attempts = nil
+	m.addmax_attempts = nil
+}
+
+// SetEnabled sets the "enabled" field.
+func (m *ValidationTestMutation) SetEnabled(b bool) {
+	m.enabled = &b
+}
+
+// Enabled returns the value of the "enabled" field in the mutation.
+func (m *ValidationTestMutation) Enabled() (r bool, exists bool) {
+	v := m.enabled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnabled returns the old "enabled" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldEnabled(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnabled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnabled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnabled: %w", err)
+	}
+	return oldValue.Enabled, nil
+}
+
+// ResetEnabled resets all changes to the "enabled" field.
+func (m *ValidationTestMutation) ResetEnabled() {
+	m.enabled = nil
+}
+
+// SetVerified sets the "verified" field.
+func (m *ValidationTestMutation) SetVerified(b bool) {
+	m.verified = &b
+}
+
+// Verified returns the value of the "verified" field in the mutation.
+func (m *ValidationTestMutation) Verified() (r bool, exists bool) {
+	v := m.verified
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVerified returns the old "verified" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldVerified(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVerified is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVerified requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVerified: %w", err)
+	}
+	return oldValue.Verified, nil
+}
+
+// ResetVerified resets all changes to the "verified" field.
+func (m *ValidationTestMutation) ResetVerified() {
+	m.verified = nil
+}
+
+// SetVerifiedAt sets the "verified_at" field.
+func (m *ValidationTestMutation) SetVerifiedAt(t time.Time) {
+	m.verified_at = &t
+}
+
+// VerifiedAt returns the value of the "verified_at" field in the mutation.
+func (m *ValidationTestMutation) VerifiedAt() (r time.Time, exists bool) {
+	v := m.verified_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVerifiedAt returns the old "verified_at" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldVerifiedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVerifiedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVerifiedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVerifiedAt: %w", err)
+	}
+	return oldValue.VerifiedAt, nil
+}
+
+// ClearVerifiedAt clears the value of the "verified_at" field.
+func (m *ValidationTestMutation) ClearVerifiedAt() {
+	m.verified_at = nil
+	m.clearedFields[validationtest.FieldVerifiedAt] = struct{}{}
+}
+
+// VerifiedAtCleared returns if the "verified_at" field was cleared in this mutation.
+func (m *ValidationTestMutation) VerifiedAtCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldVerifiedAt]
+	return ok
+}
+
+// ResetVerifiedAt resets all changes to the "verified_at" field.
+func (m *ValidationTestMutation) ResetVerifiedAt() {
+	m.verified_at = nil
+	delete(m.clearedFields, validationtest.FieldVerifiedAt)
+}
+
+// SetVerifiedBy sets the "verified_by" field.
+func (m *ValidationTestMutation) SetVerifiedBy(s string) {
+	m.verified_by = &s
+}
+
+// VerifiedBy returns the value of the "verified_by" field in the mutation.
+func (m *ValidationTestMutation) VerifiedBy() (r string, exists bool) {
+	v := m.verified_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVerifiedBy returns the old "verified_by" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldVerifiedBy(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVerifiedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVerifiedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVerifiedBy: %w", err)
+	}
+	return oldValue.VerifiedBy, nil
+}
+
+// ClearVerifiedBy clears the value of the "verified_by" field.
+func (m *ValidationTestMutation) ClearVerifiedBy() {
+	m.verified_by = nil
+	m.clearedFields[validationtest.FieldVerifiedBy] = struct{}{}
+}
+
+// VerifiedByCleared returns if the "verified_by" field was cleared in this mutation.
+func (m *ValidationTestMutation) VerifiedByCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldVerifiedBy]
+	return ok
+}
+
+// ResetVerifiedBy resets all changes to the "verified_by" field.
+func (m *ValidationTestMutation) ResetVerifiedBy() {
+	m.verified_by = nil
+	delete(m.clearedFields, validationtest.FieldVerifiedBy)
+}
+
+// SetModifiedBy sets the "modified_by" field.
+func (m *ValidationTestMutation) SetModifiedBy(s string) {
+	m.modified_by = &s
+}
+
+// ModifiedBy returns the value of the "modified_by" field in the mutation.
+func (m *ValidationTestMutation) ModifiedBy() (r string, exists bool) {
+	v := m.modified_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedBy returns the old "modified_by" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldModifiedBy(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedBy: %w", err)
+	}
+	return oldValue.ModifiedBy, nil
+}
+
+// ResetModifiedBy resets all changes to the "modified_by" field.
+func (m *ValidationTestMutation) ResetModifiedBy() {
+	m.modified_by = nil
+}
+
+// SetModifiedAt sets the "modified_at" field.
+func (m *ValidationTestMutation) SetModifiedAt(t time.Time) {
+	m.modified_at = &t
+}
+
+// ModifiedAt returns the value of the "modified_at" field in the mutation.
+func (m *ValidationTestMutation) ModifiedAt() (r time.Time, exists bool) {
+	v := m.modified_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedAt returns the old "modified_at" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldModifiedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedAt: %w", err)
+	}
+	return oldValue.ModifiedAt, nil
+}
+
+// ResetModifiedAt resets all changes to the "modified_at" field.
+func (m *ValidationTestMutation) ResetModifiedAt() {
+	m.modified_at = nil
+}
+
+// SetReadOnly sets the "read_only" field.
+func (m *ValidationTestMutation) SetReadOnly(b bool) {
+	m.read_only = &b
+}
+
+// ReadOnly returns the value of the "read_only" field in the mutation.
+func (m *ValidationTestMutation) ReadOnly() (r bool, exists bool) {
+	v := m.read_only
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReadOnly returns the old "read_only" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldReadOnly(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReadOnly is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReadOnly requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReadOnly: %w", err)
+	}
+	return oldValue.ReadOnly, nil
+}
+
+// ResetReadOnly resets all changes to the "read_only" field.
+func (m *ValidationTestMutation) ResetReadOnly() {
+	m.read_only = nil
+}
+
+// SetCommand sets the "command" field.
+func (m *ValidationTestMutation) SetCommand(s string) {
+	m.command = &s
+}
+
+// Command returns the value of the "command" field in the mutation.
+func (m *ValidationTestMutation) Command() (r string, exists bool) {
+	v := m.command
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCommand returns the old "command" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldCommand(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCommand is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCommand requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCommand: %w", err)
+	}
+	return oldValue.Command, nil
+}
+
+// ResetCommand resets all changes to the "command" field.
+func (m *ValidationTestMutation) ResetCommand() {
+	m.command = nil
+}
+
+// SetArgs sets the "args" field.
+func (m *ValidationTestMutation) SetArgs(s string) {
+	m.args = &s
+}
+
+// Args returns the value of the "args" field in the mutation.
+func (m *ValidationTestMutation) Args() (r string, exists bool) {
+	v := m.args
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldArgs returns the old "args" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldArgs(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldArgs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldArgs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldArgs: %w", err)
+	}
+	return oldValue.Args, nil
+}
+
+// ResetArgs resets all changes to the "args" field.
+func (m *ValidationTestMutation) ResetArgs() {
+	m.args = nil
+}
+
+// SetPreCondition sets the "pre_condition" field.
+func (m *ValidationTestMutation) SetPreCondition(s string) {
+	m.pre_condition = &s
+}
+
+// PreCondition returns the value of the "pre_condition" field in the mutation.
+func (m *ValidationTestMutation) PreCondition() (r string, exists bool) {
+	v := m.pre_condition
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPreCondition returns the old "pre_condition" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldPreCondition(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPreCondition is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPreCondition requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPreCondition: %w", err)
+	}
+	return oldValue.PreCondition, nil
+}
+
+// ClearPreCondition clears the value of the "pre_condition" field.
+func (m *ValidationTestMutation) ClearPreCondition() {
+	m.pre_condition = nil
+	m.clearedFields[validationtest.FieldPreCondition] = struct{}{}
+}
+
+// PreConditionCleared returns if the "pre_condition" field was cleared in this mutation.
+func (m *ValidationTestMutation) PreConditionCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldPreCondition]
+	return ok
+}
+
+// ResetPreCondition resets all changes to the "pre_condition" field.
+func (m *ValidationTestMutation) ResetPreCondition() {
+	m.pre_condition = nil
+	delete(m.clearedFields, validationtest.FieldPreCondition)
+}
+
+// SetImgName sets the "img_name" field.
+func (m *ValidationTestMutation) SetImgName(s string) {
+	m.img_name = &s
+}
+
+// ImgName returns the value of the "img_name" field in the mutation.
+func (m *ValidationTestMutation) ImgName() (r string, exists bool) {
+	v := m.img_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImgName returns the old "img_name" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldImgName(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImgName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImgName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImgName: %w", err)
+	}
+	return oldValue.ImgName, nil
+}
+
+// ClearImgName clears the value of the "img_name" field.
+func (m *ValidationTestMutation) ClearImgName() {
+	m.img_name = nil
+	m.clearedFields[validationtest.FieldImgName] = struct{}{}
+}
+
+// ImgNameCleared returns if the "img_name" field was cleared in this mutation.
+func (m *ValidationTestMutation) ImgNameCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldImgName]
+	return ok
+}
+
+// ResetImgName resets all changes to the "img_name" field.
+func (m *ValidationTestMutation) ResetImgName() {
+	m.img_name = nil
+	delete(m.clearedFields, validationtest.FieldImgName)
+}
+
+// SetContainerArg sets the "container_arg" field.
+func (m *ValidationTestMutation) SetContainerArg(s string) {
+	m.container_arg = &s
+}
+
+// ContainerArg returns the value of the "container_arg" field in the mutation.
+func (m *ValidationTestMutation) ContainerArg() (r string, exists bool) {
+	v := m.container_arg
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldContainerArg returns the old "container_arg" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldContainerArg(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldContainerArg is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldContainerArg requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldContainerArg: %w", err)
+	}
+	return oldValue.ContainerArg, nil
+}
+
+// ClearContainerArg clears the value of the "container_arg" field.
+func (m *ValidationTestMutation) ClearContainerArg() {
+	m.container_arg = nil
+	m.clearedFields[validationtest.FieldContainerArg] = struct{}{}
+}
+
+// ContainerArgCleared returns if the "container_arg" field was cleared in this mutation.
+func (m *ValidationTestMutation) ContainerArgCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldContainerArg]
+	return ok
+}
+
+// ResetContainerArg resets all changes to the "container_arg" field.
+func (m *ValidationTestMutation) ResetContainerArg() {
+	m.container_arg = nil
+	delete(m.clearedFields, validationtest.FieldContainerArg)
+}
+
+// SetExecuteInHost sets the "execute_in_host" field.
+func (m *ValidationTestMutation) SetExecuteInHost(b bool) {
+	m.execute_in_host = &b
+}
+
+// ExecuteInHost returns the value of the "execute_in_host" field in the mutation.
+func (m *ValidationTestMutation) ExecuteInHost() (r bool, exists bool) {
+	v := m.execute_in_host
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecuteInHost returns the old "execute_in_host" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldExecuteInHost(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecuteInHost is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecuteInHost requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecuteInHost: %w", err)
+	}
+	return oldValue.ExecuteInHost, nil
+}
+
+// ResetExecuteInHost resets all changes to the "execute_in_host" field.
+func (m *ValidationTestMutation) ResetExecuteInHost() {
+	m.execute_in_host = nil
+}
+
+// SetExternalConfigFile sets the "external_config_file" field.
+func (m *ValidationTestMutation) SetExternalConfigFile(s string) {
+	m.external_config_file = &s
+}
+
+// ExternalConfigFile returns the value of the "external_config_file" field in the mutation.
+func (m *ValidationTestMutation) ExternalConfigFile() (r string, exists bool) {
+	v := m.external_config_file
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExternalConfigFile returns the old "external_config_file" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldExternalConfigFile(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExternalConfigFile is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExternalConfigFile requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExternalConfigFile: %w", err)
+	}
+	return oldValue.ExternalConfigFile, nil
+}
+
+// ClearExternalConfigFile clears the value of the "external_config_file" field.
+func (m *ValidationTestMutation) ClearExternalConfigFile() {
+	m.external_config_file = nil
+	m.clearedFields[validationtest.FieldExternalConfigFile] = struct{}{}
+}
+
+// ExternalConfigFileCleared returns if the "external_config_file" field was cleared in this mutation.
+func (m *ValidationTestMutation) ExternalConfigFileCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldExternalConfigFile]
+	return ok
+}
+
+// ResetExternalConfigFile resets all changes to the "external_config_file" field.
+func (m *ValidationTestMutation) ResetExternalConfigFile() {
+	m.external_config_file = nil
+	delete(m.clearedFields, validationtest.FieldExternalConfigFile)
+}
+
+// SetExtraOutputFile sets the "extra_output_file" field.
+func (m *ValidationTestMutation) SetExtraOutputFile(s string) {
+	m.extra_output_file = &s
+}
+
+// ExtraOutputFile returns the value of the "extra_output_file" field in the mutation.
+func (m *ValidationTestMutation) ExtraOutputFile() (r string, exists bool) {
+	v := m.extra_output_file
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExtraOutputFile returns the old "extra_output_file" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldExtraOutputFile(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExtraOutputFile is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExtraOutputFile requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExtraOutputFile: %w", err)
+	}
+	return oldValue.ExtraOutputFile, nil
+}
+
+// ClearExtraOutputFile clears the value of the "extra_output_file" field.
+func (m *ValidationTestMutation) ClearExtraOutputFile() {
+	m.extra_output_file = nil
+	m.clearedFields[validationtest.FieldExtraOutputFile] = struct{}{}
+}
+
+// ExtraOutputFileCleared returns if the "extra_output_file" field was cleared in this mutation.
+func (m *ValidationTestMutation) ExtraOutputFileCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldExtraOutputFile]
+	return ok
+}
+
+// ResetExtraOutputFile resets all changes to the "extra_output_file" field.
+func (m *ValidationTestMutation) ResetExtraOutputFile() {
+	m.extra_output_file = nil
+	delete(m.clearedFields, validationtest.FieldExtraOutputFile)
+}
+
+// SetExtraErrFile sets the "extra_err_file" field.
+func (m *ValidationTestMutation) SetExtraErrFile(s string) {
+	m.extra_err_file = &s
+}
+
+// ExtraErrFile returns the value of the "extra_err_file" field in the mutation.
+func (m *ValidationTestMutation) ExtraErrFile() (r string, exists bool) {
+	v := m.extra_err_file
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExtraErrFile returns the old "extra_err_file" field's value of the ValidationTest entity.
+// If the ValidationTest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ValidationTestMutation) OldExtraErrFile(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExtraErrFile is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExtraErrFile requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExtraErrFile: %w", err)
+	}
+	return oldValue.ExtraErrFile, nil
+}
+
+// ClearExtraErrFile clears the value of the "extra_err_file" field.
+func (m *ValidationTestMutation) ClearExtraErrFile() {
+	m.extra_err_file = nil
+	m.clearedFields[validationtest.FieldExtraErrFile] = struct{}{}
+}
+
+// ExtraErrFileCleared returns if the "extra_err_file" field was cleared in this mutation.
+func (m *ValidationTestMutation) ExtraErrFileCleared() bool {
+	_, ok := m.clearedFields[validationtest.FieldExtraErrFile]
+	return ok
+}
+
+// ResetExtraErrFile resets all changes to the "extra_err_file" field.
+func (m *ValidationTestMutation) ResetExtraErrFile() {
+	m.extra_err_file = nil
+	delete(m.clearedFields, validationtest.FieldExtraErrFile)
+}
+
+// ClearSite clears the "site" edge to the Site entity.
+func (m *ValidationTestMutation) ClearSite() {
+	m.clearedsite = true
+	m.clearedFields[validationtest.FieldSiteID] = struct{}{}
+}
+
+// SiteCleared reports if the "site" edge to the Site entity was cleared.
+func (m *ValidationTestMutation) SiteCleared() bool {
+	return m.clearedsite
+}
+
+// SiteIDs returns the "site" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SiteID instead. It exists only for internal usage by the builders.
+func (m *ValidationTestMutation) SiteIDs() (ids []string) {
+	if id := m.site; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSite resets all changes to the "site" edge.
+func (m *ValidationTestMutation) ResetSite() {
+	m.site = nil
+	m.clearedsite = false
+}
+
+// Where appends a list predicates to the ValidationTestMutation builder.
+func (m *ValidationTestMutation) Where(ps ...predicate.ValidationTest) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ValidationTestMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ValidationTestMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ValidationTest, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ValidationTestMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ValidationTestMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ValidationTest).
+func (m *ValidationTestMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ValidationTestMutation) Fields() []string {
+	fields := make([]string, 0, 31)
+	if m.created_at != nil {
+		fields = append(fields, validationtest.FieldCreatedAt)
+	}
+	if m.site != nil {
+		fields = append(fields, validationtest.FieldSiteID)
+	}
+	if m.kind != nil {
+		fields = append(fields, validationtest.FieldKind)
+	}
+	if m.test_id != nil {
+		fields = append(fields, validationtest.FieldTestID)
+	}
+	if m.test_key != nil {
+		fields = append(fields, validationtest.FieldTestKey)
+	}
+	if m.version != nil {
+		fields = append(fields, validationtest.FieldVersion)
+	}
+	if m.version_number != nil {
+		fields = append(fields, validationtest.FieldVersionNumber)
+	}
+	if m.name != nil {
+		fields = append(fields, validationtest.FieldName)
+	}
+	if m.description != nil {
+		fields = append(fields, validationtest.FieldDescription)
+	}
+	if m.contexts != nil {
+		fields = append(fields, validationtest.FieldContexts)
+	}
+	if m.supported_platforms != nil {
+		fields = append(fields, validationtest.FieldSupportedPlatforms)
+	}
+	if m.tags != nil {
+		fields = append(fields, validationtest.FieldTags)
+	}
+	if m.components != nil {
+		fields = append(fields, validationtest.FieldComponents)
+	}
+	if m.timeout_seconds != nil {
+		fields = append(fields, validationtest.FieldTimeoutSeconds)
+	}
+	if m.max_attempts != nil {
+		fields = append(fields, validationtest.FieldMaxAttempts)
+	}
+	if m.enabled != nil {
+		fields = append(fields, validationtest.FieldEnabled)
+	}
+	if m.verified != nil {
+		fields = append(fields, validationtest.FieldVerified)
+	}
+	if m.verified_at != nil {
+		fields = append(fields, validationtest.FieldVerifiedAt)
+	}
+	if m.verified_by != nil {
+		fields = append(fields, validationtest.FieldVerifiedBy)
+	}
+	if m.modified_by != nil {
+		fields = append(fields, validationtest.FieldModifiedBy)
+	}
+	if m.modified_at != nil {
+		fields = append(fields, validationtest.FieldModifiedAt)
+	}
+	if m.read_only != nil {
+		fields = append(fields, validationtest.FieldReadOnly)
+	}
+	if m.command != nil {
+		fields = append(fields, validationtest.FieldCommand)
+	}
+	if m.args != nil {
+		fields = append(fields, validationtest.FieldArgs)
+	}
+	if m.pre_condition != nil {
+		fields = append(fields, validationtest.FieldPreCondition)
+	}
+	if m.img_name != nil {
+		fields = append(fields, validationtest.FieldImgName)
+	}
+	if m.container_arg != nil {
+		fields = append(fields, validationtest.FieldContainerArg)
+	}
+	if m.execute_in_host != nil {
+		fields = append(fields, validationtest.FieldExecuteInHost)
+	}
+	if m.external_config_file != nil {
+		fields = append(fields, validationtest.FieldExternalConfigFile)
+	}
+	if m.extra_output_file != nil {
+		fields = append(fields, validationtest.FieldExtraOutputFile)
+	}
+	if m.extra_err_file != nil {
+		fields = append(fields, validationtest.FieldExtraErrFile)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ValidationTestMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case validationtest.FieldCreatedAt:
+		return m.CreatedAt()
+	case validationtest.FieldSiteID:
+		return m.SiteID()
+	case validationtest.FieldKind:
+		return m.Kind()
+	case validationtest.FieldTestID:
+		return m.TestID()
+	case validationtest.FieldTestKey:
+		return m.TestKey()
+	case validationtest.FieldVersion:
+		return m.Version()
+	case validationtest.FieldVersionNumber:
+		return m.VersionNumber()
+	case validationtest.FieldName:
+		return m.Name()
+	case validationtest.FieldDescription:
+		return m.Description()
+	case validationtest.FieldContexts:
+		return m.Contexts()
+	case validationtest.FieldSupportedPlatforms:
+		return m.SupportedPlatforms()
+	case validationtest.FieldTags:
+		return m.Tags()
+	case validationtest.FieldComponents:
+		return m.Components()
+	case validationtest.FieldTimeoutSeconds:
+		return m.TimeoutSeconds()
+	case validationtest.FieldMaxAttempts:
+		return m.MaxAttempts()
+	case validationtest.FieldEnabled:
+		return m.Enabled()
+	case validationtest.FieldVerified:
+		return m.Verified()
+	case validationtest.FieldVerifiedAt:
+		return m.VerifiedAt()
+	case validationtest.FieldVerifiedBy:
+		return m.VerifiedBy()
+	case validationtest.FieldModifiedBy:
+		return m.ModifiedBy()
+	case validationtest.FieldModifiedAt:
+		return m.ModifiedAt()
+	case validationtest.FieldReadOnly:
+		return m.ReadOnly()
+	case validationtest.FieldCommand:
+		return m.Command()
+	case validationtest.FieldArgs:
+		return m.Args()
+	case validationtest.FieldPreCondition:
+		return m.PreCondition()
+	case validationtest.FieldImgName:
+		return m.ImgName()
+	case validationtest.FieldContainerArg:
+		return m.ContainerArg()
+	case validationtest.FieldExecuteInHost:
+		return m.ExecuteInHost()
+	case validationtest.FieldExternalConfigFile:
+		return m.ExternalConfigFile()
+	case validationtest.FieldExtraOutputFile:
+		return m.ExtraOutputFile()
+	case validationtest.FieldExtraErrFile:
+		return m.ExtraErrFile()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ValidationTestMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case validationtest.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case validationtest.FieldSiteID:
+		return m.OldSiteID(ctx)
+	case validationtest.FieldKind:
+		return m.OldKind(ctx)
+	case validationtest.FieldTestID:
+		return m.OldTestID(ctx)
+	case validationtest.FieldTestKey:
+		return m.OldTestKey(ctx)
+	case validationtest.FieldVersion:
+		return m.OldVersion(ctx)
+	case validationtest.FieldVersionNumber:
+		return m.OldVersionNumber(ctx)
+	case validationtest.FieldName:
+		return m.OldName(ctx)
+	case validationtest.FieldDescription:
+		return m.OldDescription(ctx)
+	case validationtest.FieldContexts:
+		return m.OldContexts(ctx)
+	case validationtest.FieldSupportedPlatforms:
+		return m.OldSupportedPlatforms(ctx)
+	case validationtest.FieldTags:
+		return m.OldTags(ctx)
+	case validationtest.FieldComponents:
+		return m.OldComponents(ctx)
+	case validationtest.FieldTimeoutSeconds:
+		return m.OldTimeoutSeconds(ctx)
+	case validationtest.FieldMaxAttempts:
+		return m.OldMaxAttempts(ctx)
+	case validationtest.FieldEnabled:
+		return m.OldEnabled(ctx)
+	case validationtest.FieldVerified:
+		return m.OldVerified(ctx)
+	case validationtest.FieldVerifiedAt:
+		return m.OldVerifiedAt(ctx)
+	case validationtest.FieldVerifiedBy:
+		return m.OldVerifiedBy(ctx)
+	case validationtest.FieldModifiedBy:
+		return m.OldModifiedBy(ctx)
+	case validationtest.FieldModifiedAt:
+		return m.OldModifiedAt(ctx)
+	case validationtest.FieldReadOnly:
+		return m.OldReadOnly(ctx)
+	case validationtest.FieldCommand:
+		return m.OldCommand(ctx)
+	case validationtest.FieldArgs:
+		return m.OldArgs(ctx)
+	case validationtest.FieldPreCondition:
+		return m.OldPreCondition(ctx)
+	case validationtest.FieldImgName:
+		return m.OldImgName(ctx)
+	case validationtest.FieldContainerArg:
+		return m.OldContainerArg(ctx)
+	case validationtest.FieldExecuteInHost:
+		return m.OldExecuteInHost(ctx)
+	case validationtest.FieldExternalConfigFile:
+		return m.OldExternalConfigFile(ctx)
+	case validationtest.FieldExtraOutputFile:
+		return m.OldExtraOutputFile(ctx)
+	case validationtest.FieldExtraErrFile:
+		return m.OldExtraErrFile(ctx)
+	}
+	return nil, fmt.Errorf("unknown ValidationTest field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ValidationTestMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case validationtest.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case validationtest.FieldSiteID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSiteID(v)
+		return nil
+	case validationtest.FieldKind:
+		v, ok := value.(fleet.ValidationTestKind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case validationtest.FieldTestID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTestID(v)
+		return nil
+	case validationtest.FieldTestKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTestKey(v)
+		return nil
+	case validationtest.FieldVersion:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
+	case validationtest.FieldVersionNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersionNumber(v)
+		return nil
+	case validationtest.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case validationtest.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case validationtest.FieldContexts:
+		v, ok := value.([]fleet.RunContext)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContexts(v)
+		return nil
+	case validationtest.FieldSupportedPlatforms:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSupportedPlatforms(v)
+		return nil
+	case validationtest.FieldTags:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTags(v)
+		return nil
+	case validationtest.FieldComponents:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetComponents(v)
+		return nil
+	case validationtest.FieldTimeoutSeconds:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTimeoutSeconds(v)
+		return nil
+	case validationtest.FieldMaxAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxAttempts(v)
+		return nil
+	case validationtest.FieldEnabled:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnabled(v)
+		return nil
+	case validationtest.FieldVerified:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVerified(v)
+		return nil
+	case validationtest.FieldVerifiedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVerifiedAt(v)
+		return nil
+	case validationtest.FieldVerifiedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVerifiedBy(v)
+		return nil
+	case validationtest.FieldModifiedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedBy(v)
+		return nil
+	case validationtest.FieldModifiedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedAt(v)
+		return nil
+	case validationtest.FieldReadOnly:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReadOnly(v)
+		return nil
+	case validationtest.FieldCommand:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCommand(v)
+		return nil
+	case validationtest.FieldArgs:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetArgs(v)
+		return nil
+	case validationtest.FieldPreCondition:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPreCondition(v)
+		return nil
+	case validationtest.FieldImgName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImgName(v)
+		return nil
+	case validationtest.FieldContainerArg:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetContainerArg(v)
+		return nil
+	case validationtest.FieldExecuteInHost:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecuteInHost(v)
+		return nil
+	case validationtest.FieldExternalConfigFile:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExternalConfigFile(v)
+		return nil
+	case validationtest.FieldExtraOutputFile:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExtraOutputFile(v)
+		return nil
+	case validationtest.FieldExtraErrFile:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExtraErrFile(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ValidationTest field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ValidationTestMutation) AddedFields() []string {
+	var fields []string
+	if m.addversion_number != nil {
+		fields = append(fields, validationtest.FieldVersionNumber)
+	}
+	if m.addtimeout_seconds != nil {
+		fields = append(fields, validationtest.FieldTimeoutSeconds)
+	}
+	if m.addmax_attempts != nil {
+		fields = append(fields, validationtest.FieldMaxAttempts)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ValidationTestMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case validationtest.FieldVersionNumber:
+		return m.AddedVersionNumber()
+	case validationtest.FieldTimeoutSeconds:
+		return m.AddedTimeoutSeconds()
+	case validationtest.FieldMaxAttempts:
+		return m.AddedMaxAttempts()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ValidationTestMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case validationtest.FieldVersionNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersionNumber(v)
+		return nil
+	case validationtest.FieldTimeoutSeconds:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTimeoutSeconds(v)
+		return nil
+	case validationtest.FieldMaxAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxAttempts(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ValidationTest numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ValidationTestMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(validationtest.FieldVerifiedAt) {
+		fields = append(fields, validationtest.FieldVerifiedAt)
+	}
+	if m.FieldCleared(validationtest.FieldVerifiedBy) {
+		fields = append(fields, validationtest.FieldVerifiedBy)
+	}
+	if m.FieldCleared(validationtest.FieldPreCondition) {
+		fields = append(fields, validationtest.FieldPreCondition)
+	}
+	if m.FieldCleared(validationtest.FieldImgName) {
+		fields = append(fields, validationtest.FieldImgName)
+	}
+	if m.FieldCleared(validationtest.FieldContainerArg) {
+		fields = append(fields, validationtest.FieldContainerArg)
+	}
+	if m.FieldCleared(validationtest.FieldExternalConfigFile) {
+		fields = append(fields, validationtest.FieldExternalConfigFile)
+	}
+	if m.FieldCleared(validationtest.FieldExtraOutputFile) {
+		fields = append(fields, validationtest.FieldExtraOutputFile)
+	}
+	if m.FieldCleared(validationtest.FieldExtraErrFile) {
+		fields = append(fields, validationtest.FieldExtraErrFile)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ValidationTestMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ValidationTestMutation) ClearField(name string) error {
+	switch name {
+	case validationtest.FieldVerifiedAt:
+		m.ClearVerifiedAt()
+		return nil
+	case validationtest.FieldVerifiedBy:
+		m.ClearVerifiedBy()
+		return nil
+	case validationtest.FieldPreCondition:
+		m.ClearPreCondition()
+		return nil
+	case validationtest.FieldImgName:
+		m.ClearImgName()
+		return nil
+	case validationtest.FieldContainerArg:
+		m.ClearContainerArg()
+		return nil
+	case validationtest.FieldExternalConfigFile:
+		m.ClearExternalConfigFile()
+		return nil
+	case validationtest.FieldExtraOutputFile:
+		m.ClearExtraOutputFile()
+		return nil
+	case validationtest.FieldExtraErrFile:
+		m.ClearExtraErrFile()
+		return nil
+	}
+	return fmt.Errorf("unknown ValidationTest nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ValidationTestMutation) ResetField(name string) error {
+	switch name {
+	case validationtest.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case validationtest.FieldSiteID:
+		m.ResetSiteID()
+		return nil
+	case validationtest.FieldKind:
+		m.ResetKind()
+		return nil
+	case validationtest.FieldTestID:
+		m.ResetTestID()
+		return nil
+	case validationtest.FieldTestKey:
+		m.ResetTestKey()
+		return nil
+	case validationtest.FieldVersion:
+		m.ResetVersion()
+		return nil
+	case validationtest.FieldVersionNumber:
+		m.ResetVersionNumber()
+		return nil
+	case validationtest.FieldName:
+		m.ResetName()
+		return nil
+	case validationtest.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case validationtest.FieldContexts:
+		m.ResetContexts()
+		return nil
+	case validationtest.FieldSupportedPlatforms:
+		m.ResetSupportedPlatforms()
+		return nil
+	case validationtest.FieldTags:
+		m.ResetTags()
+		return nil
+	case validationtest.FieldComponents:
+		m.ResetComponents()
+		return nil
+	case validationtest.FieldTimeoutSeconds:
+		m.ResetTimeoutSeconds()
+		return nil
+	case validationtest.FieldMaxAttempts:
+		m.ResetMaxAttempts()
+		return nil
+	case validationtest.FieldEnabled:
+		m.ResetEnabled()
+		return nil
+	case validationtest.FieldVerified:
+		m.ResetVerified()
+		return nil
+	case validationtest.FieldVerifiedAt:
+		m.ResetVerifiedAt()
+		return nil
+	case validationtest.FieldVerifiedBy:
+		m.ResetVerifiedBy()
+		return nil
+	case validationtest.FieldModifiedBy:
+		m.ResetModifiedBy()
+		return nil
+	case validationtest.FieldModifiedAt:
+		m.ResetModifiedAt()
+		return nil
+	case validationtest.FieldReadOnly:
+		m.ResetReadOnly()
+		return nil
+	case validationtest.FieldCommand:
+		m.ResetCommand()
+		return nil
+	case validationtest.FieldArgs:
+		m.ResetArgs()
+		return nil
+	case validationtest.FieldPreCondition:
+		m.ResetPreCondition()
+		return nil
+	case validationtest.FieldImgName:
+		m.ResetImgName()
+		return nil
+	case validationtest.FieldContainerArg:
+		m.ResetContainerArg()
+		return nil
+	case validationtest.FieldExecuteInHost:
+		m.ResetExecuteInHost()
+		return nil
+	case validationtest.FieldExternalConfigFile:
+		m.ResetExternalConfigFile()
+		return nil
+	case validationtest.FieldExtraOutputFile:
+		m.ResetExtraOutputFile()
+		return nil
+	case validationtest.FieldExtraErrFile:
+		m.ResetExtraErrFile()
+		return nil
+	}
+	return fmt.Errorf("unknown ValidationTest field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ValidationTestMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.site != nil {
+		edges = append(edges, validationtest.EdgeSite)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ValidationTestMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case validationtest.EdgeSite:
+		if id := m.site; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ValidationTestMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ValidationTestMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ValidationTestMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedsite {
+		edges = append(edges, validationtest.EdgeSite)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ValidationTestMutation) EdgeCleared(name string) bool {
+	switch name {
+	case validationtest.EdgeSite:
+		return m.clearedsite
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ValidationTestMutation) ClearEdge(name string) error {
+	switch name {
+	case validationtest.EdgeSite:
+		m.ClearSite()
+		return nil
+	}
+	return fmt.Errorf("unknown ValidationTest unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ValidationTestMutation) ResetEdge(name string) error {
+	switch name {
+	case validationtest.EdgeSite:
+		m.ResetSite()
+		return nil
+	}
+	return fmt.Errorf("unknown ValidationTest edge %s", name)
 }
 
 // WorkItemMutation represents an operation that mutates the WorkItem nodes in the graph.

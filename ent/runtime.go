@@ -17,6 +17,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/ent/workitem"
 	"fleetgraph/fleet"
 	"time"
@@ -517,6 +518,71 @@ func init() {
 	transition.DefaultID = transitionDescID.Default.(func() string)
 	// transition.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	transition.IDValidator = transitionDescID.Validators[0].(func(string) error)
+	validationtestMixin := schema.ValidationTest{}.Mixin()
+	validationtestMixinFields0 := validationtestMixin[0].Fields()
+	_ = validationtestMixinFields0
+	validationtestMixinFields1 := validationtestMixin[1].Fields()
+	_ = validationtestMixinFields1
+	validationtestFields := schema.ValidationTest{}.Fields()
+	_ = validationtestFields
+	// validationtestDescCreatedAt is the schema descriptor for created_at field.
+	validationtestDescCreatedAt := validationtestMixinFields1[0].Descriptor()
+	// validationtest.DefaultCreatedAt holds the default value on creation for the created_at field.
+	validationtest.DefaultCreatedAt = validationtestDescCreatedAt.Default.(func() time.Time)
+	// validationtestDescTestID is the schema descriptor for test_id field.
+	validationtestDescTestID := validationtestFields[2].Descriptor()
+	// validationtest.TestIDValidator is a validator for the "test_id" field. It is called by the builders before save.
+	validationtest.TestIDValidator = validationtestDescTestID.Validators[0].(func(string) error)
+	// validationtestDescName is the schema descriptor for name field.
+	validationtestDescName := validationtestFields[6].Descriptor()
+	// validationtest.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	validationtest.NameValidator = validationtestDescName.Validators[0].(func(string) error)
+	// validationtestDescDescription is the schema descriptor for description field.
+	validationtestDescDescription := validationtestFields[7].Descriptor()
+	// validationtest.DefaultDescription holds the default value on creation for the description field.
+	validationtest.DefaultDescription = validationtestDescDescription.Default.(string)
+	// validationtestDescMaxAttempts is the schema descriptor for max_attempts field.
+	validationtestDescMaxAttempts := validationtestFields[13].Descriptor()
+	// validationtest.DefaultMaxAttempts holds the default value on creation for the max_attempts field.
+	validationtest.DefaultMaxAttempts = validationtestDescMaxAttempts.Default.(int)
+	// validationtestDescEnabled is the schema descriptor for enabled field.
+	validationtestDescEnabled := validationtestFields[14].Descriptor()
+	// validationtest.DefaultEnabled holds the default value on creation for the enabled field.
+	validationtest.DefaultEnabled = validationtestDescEnabled.Default.(bool)
+	// validationtestDescVerified is the schema descriptor for verified field.
+	validationtestDescVerified := validationtestFields[15].Descriptor()
+	// validationtest.DefaultVerified holds the default value on creation for the verified field.
+	validationtest.DefaultVerified = validationtestDescVerified.Default.(bool)
+	// validationtestDescModifiedBy is the schema descriptor for modified_by field.
+	validationtestDescModifiedBy := validationtestFields[18].Descriptor()
+	// validationtest.DefaultModifiedBy holds the default value on creation for the modified_by field.
+	validationtest.DefaultModifiedBy = validationtestDescModifiedBy.Default.(string)
+	// validationtestDescModifiedAt is the schema descriptor for modified_at field.
+	validationtestDescModifiedAt := validationtestFields[19].Descriptor()
+	// validationtest.DefaultModifiedAt holds the default value on creation for the modified_at field.
+	validationtest.DefaultModifiedAt = validationtestDescModifiedAt.Default.(func() time.Time)
+	// validationtestDescReadOnly is the schema descriptor for read_only field.
+	validationtestDescReadOnly := validationtestFields[20].Descriptor()
+	// validationtest.DefaultReadOnly holds the default value on creation for the read_only field.
+	validationtest.DefaultReadOnly = validationtestDescReadOnly.Default.(bool)
+	// validationtestDescCommand is the schema descriptor for command field.
+	validationtestDescCommand := validationtestFields[21].Descriptor()
+	// validationtest.DefaultCommand holds the default value on creation for the command field.
+	validationtest.DefaultCommand = validationtestDescCommand.Default.(string)
+	// validationtestDescArgs is the schema descriptor for args field.
+	validationtestDescArgs := validationtestFields[22].Descriptor()
+	// validationtest.DefaultArgs holds the default value on creation for the args field.
+	validationtest.DefaultArgs = validationtestDescArgs.Default.(string)
+	// validationtestDescExecuteInHost is the schema descriptor for execute_in_host field.
+	validationtestDescExecuteInHost := validationtestFields[26].Descriptor()
+	// validationtest.DefaultExecuteInHost holds the default value on creation for the execute_in_host field.
+	validationtest.DefaultExecuteInHost = validationtestDescExecuteInHost.Default.(bool)
+	// validationtestDescID is the schema descriptor for id field.
+	validationtestDescID := validationtestMixinFields0[0].Descriptor()
+	// validationtest.DefaultID holds the default value on creation for the id field.
+	validationtest.DefaultID = validationtestDescID.Default.(func() string)
+	// validationtest.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	validationtest.IDValidator = validationtestDescID.Validators[0].(func(string) error)
 	workitemMixin := schema.WorkItem{}.Mixin()
 	workitemMixinFields0 := workitemMixin[0].Fields()
 	_ = workitemMixinFields0

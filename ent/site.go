@@ -50,6 +50,8 @@ type SiteEdges struct {
 	Machines []*Machine `json:"machines,omitempty"`
 	// Machines that are expected at this site.
 	ExpectedMachines []*ExpectedMachine `json:"expected_machines,omitempty"`
+	// Tests that the site can run on its machines, in all their versions.
+	ValidationTests []*ValidationTest `json:"validation_tests,omitempty"`
 	// Allocations at this site.
 	Allocations []*Allocation `json:"allocations,omitempty"`
 	// Alerts that stand at this site.
@@ -60,7 +62,7 @@ type SiteEdges struct {
 	Transitions []*Transition `json:"transitions,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [7]bool
+	loadedTypes [8]bool
 	// connections holds what was loaded of connections beside their rows, by the
 	// field and its arguments.
 	connections map[string]relay.Loaded
@@ -68,6 +70,7 @@ type SiteEdges struct {
 	namedSkus             map[string][]*Sku
 	namedMachines         map[string][]*Machine
 	namedExpectedMachines map[string][]*ExpectedMachine
+	namedValidationTests  map[string][]*ValidationTest
 	namedAllocations      map[string][]*Allocation
 	namedHealthAlerts     map[string][]*HealthAlert
 	namedJobs             map[string][]*Job
@@ -101,10 +104,19 @@ func (e SiteEdges) ExpectedMachinesOrErr() ([]*ExpectedMachine, error) {
 	return nil, &NotLoadedError{edge: "expected_machines"}
 }
 
+// ValidationTestsOrErr returns the ValidationTests value or an error if the edge
+// was not loaded in eager-loading.
+func (e SiteEdges) ValidationTestsOrErr() ([]*ValidationTest, error) {
+	if e.loadedTypes[3] {
+		return e.ValidationTests, nil
+	}
+	return nil, &NotLoadedError{edge: "validation_tests"}
+}
+
 // AllocationsOrErr returns the Allocations value or an error if the edge
 // was not loaded in eager-loading.
 func (e SiteEdges) AllocationsOrErr() ([]*Allocation, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[4] {
 		return e.Allocations, nil
 	}
 	return nil, &NotLoadedError{edge: "allocations"}
@@ -113,7 +125,7 @@ func (e SiteEdges) AllocationsOrErr() ([]*Allocation, error) {
 // HealthAlertsOrErr returns the HealthAlerts value or an error if the edge
 // was not loaded in eager-loading.
 func (e SiteEdges) HealthAlertsOrErr() ([]*HealthAlert, error) {
-	if e.loadedTypes[4] {
+	if e.loadedTypes[5] {
 		return e.HealthAlerts, nil
 	}
 	return nil, &NotLoadedError{edge: "health_alerts"}
@@ -122,7 +134,7 @@ func (e SiteEdges) HealthAlertsOrErr() ([]*HealthAlert, error) {
 // JobsOrErr returns the Jobs value or an error if the edge
 // was not loaded in eager-loading.
 func (e SiteEdges) JobsOrErr() ([]*Job, error) {
-	if e.loadedTypes[5] {
+	if e.loadedTypes[6] {
 		return e.Jobs, nil
 	}
 	return nil, &NotLoadedError{edge: "jobs"}
@@ -131,7 +143,7 @@ func (e SiteEdges) JobsOrErr() ([]*Job, error) {
 // TransitionsOrErr returns the Transitions value or an error if the edge
 // was not loaded in eager-loading.
 func (e SiteEdges) TransitionsOrErr() ([]*Transition, error) {
-	if e.loadedTypes[6] {
+	if e.loadedTypes[7] {
 		return e.Transitions, nil
 	}
 	return nil, &NotLoadedError{edge: "transitions"}
@@ -243,6 +255,11 @@ func (_m *Site) QueryMachines() *MachineQuery {
 // QueryExpectedMachines queries the "expected_machines" edge of the Site entity.
 func (_m *Site) QueryExpectedMachines() *ExpectedMachineQuery {
 	return NewSiteClient(_m.config).QueryExpectedMachines(_m)
+}
+
+// QueryValidationTests queries the "validation_tests" edge of the Site entity.
+func (_m *Site) QueryValidationTests() *ValidationTestQuery {
+	return NewSiteClient(_m.config).QueryValidationTests(_m)
 }
 
 // QueryAllocations queries the "allocations" edge of the Site entity.
@@ -381,6 +398,30 @@ func (_m *Site) appendNamedExpectedMachines(name string, edges ...*ExpectedMachi
 		_m.Edges.namedExpectedMachines[name] = []*ExpectedMachine{}
 	} else {
 		_m.Edges.namedExpectedMachines[name] = append(_m.Edges.namedExpectedMachines[name], edges...)
+	}
+}
+
+// NamedValidationTests returns the ValidationTests named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Site) NamedValidationTests(name string) ([]*ValidationTest, error) {
+	if _m.Edges.namedValidationTests == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedValidationTests[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Site) appendNamedValidationTests(name string, edges ...*ValidationTest) {
+	if _m.Edges.namedValidationTests == nil {
+		_m.Edges.namedValidationTests = make(map[string][]*ValidationTest)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedValidationTests[name] = []*ValidationTest{}
+	} else {
+		_m.Edges.namedValidationTests[name] = append(_m.Edges.namedValidationTests[name], edges...)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/fleet"
 	"fmt"
 	"time"
@@ -178,6 +179,21 @@ func (_c *SiteCreate) AddExpectedMachines(v ...*ExpectedMachine) *SiteCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddExpectedMachineIDs(ids...)
+}
+
+// AddValidationTestIDs adds the "validation_tests" edge to the ValidationTest entity by IDs.
+func (_c *SiteCreate) AddValidationTestIDs(ids ...string) *SiteCreate {
+	_c.mutation.AddValidationTestIDs(ids...)
+	return _c
+}
+
+// AddValidationTests adds the "validation_tests" edges to the ValidationTest entity.
+func (_c *SiteCreate) AddValidationTests(v ...*ValidationTest) *SiteCreate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddValidationTestIDs(ids...)
 }
 
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
@@ -443,6 +459,22 @@ func (_c *SiteCreate) createSpec() (*Site, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ValidationTestsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ValidationTestsTable,
+			Columns: []string{site.ValidationTestsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(validationtest.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

@@ -14,6 +14,7 @@ import (
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fmt"
 	"math"
 
@@ -34,6 +35,7 @@ type SiteQuery struct {
 	withSkus                  *SkuQuery
 	withMachines              *MachineQuery
 	withExpectedMachines      *ExpectedMachineQuery
+	withValidationTests       *ValidationTestQuery
 	withAllocations           *AllocationQuery
 	withHealthAlerts          *HealthAlertQuery
 	withJobs                  *JobQuery
@@ -43,6 +45,7 @@ type SiteQuery struct {
 	withNamedSkus             map[string]*SkuQuery
 	withNamedMachines         map[string]*MachineQuery
 	withNamedExpectedMachines map[string]*ExpectedMachineQuery
+	withNamedValidationTests  map[string]*ValidationTestQuery
 	withNamedAllocations      map[string]*AllocationQuery
 	withNamedHealthAlerts     map[string]*HealthAlertQuery
 	withNamedJobs             map[string]*JobQuery
@@ -142,6 +145,28 @@ func (_q *SiteQuery) QueryExpectedMachines() *ExpectedMachineQuery {
 			sqlgraph.From(site.Table, site.FieldID, selector),
 			sqlgraph.To(expectedmachine.Table, expectedmachine.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, site.ExpectedMachinesTable, site.ExpectedMachinesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryValidationTests chains the current query on the "validation_tests" edge.
+func (_q *SiteQuery) QueryValidationTests() *ValidationTestQuery {
+	query := (&ValidationTestClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(site.Table, site.FieldID, selector),
+			sqlgraph.To(validationtest.Table, validationtest.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, site.ValidationTestsTable, site.ValidationTestsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -432,6 +457,7 @@ func (_q *SiteQuery) Clone() *SiteQuery {
 		withSkus:             _q.withSkus.Clone(),
 		withMachines:         _q.withMachines.Clone(),
 		withExpectedMachines: _q.withExpectedMachines.Clone(),
+		withValidationTests:  _q.withValidationTests.Clone(),
 		withAllocations:      _q.withAllocations.Clone(),
 		withHealthAlerts:     _q.withHealthAlerts.Clone(),
 		withJobs:             _q.withJobs.Clone(),
@@ -473,6 +499,17 @@ func (_q *SiteQuery) WithExpectedMachines(opts ...func(*ExpectedMachineQuery)) *
 		opt(query)
 	}
 	_q.withExpectedMachines = query
+	return _q
+}
+
+// WithValidationTests tells the query-builder to eager-load the nodes that are connected to
+// the "validation_tests" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithValidationTests(opts ...func(*ValidationTestQuery)) *SiteQuery {
+	query := (&ValidationTestClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withValidationTests = query
 	return _q
 }
 
@@ -598,10 +635,11 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 	var (
 		nodes       = []*Site{}
 		_spec       = _q.querySpec()
-		loadedTypes = [7]bool{
+		loadedTypes = [8]bool{
 			_q.withSkus != nil,
 			_q.withMachines != nil,
 			_q.withExpectedMachines != nil,
+			_q.withValidationTests != nil,
 			_q.withAllocations != nil,
 			_q.withHealthAlerts != nil,
 			_q.withJobs != nil,
@@ -647,6 +685,13 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 		if err := _q.loadExpectedMachines(ctx, query, nodes,
 			func(n *Site) { n.Edges.ExpectedMachines = []*ExpectedMachine{} },
 			func(n *Site, e *ExpectedMachine) { n.Edges.ExpectedMachines = append(n.Edges.ExpectedMachines, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withValidationTests; query != nil {
+		if err := _q.loadValidationTests(ctx, query, nodes,
+			func(n *Site) { n.Edges.ValidationTests = []*ValidationTest{} },
+			func(n *Site, e *ValidationTest) { n.Edges.ValidationTests = append(n.Edges.ValidationTests, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -696,6 +741,13 @@ func (_q *SiteQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Site, e
 		if err := _q.loadExpectedMachines(ctx, query, nodes,
 			func(n *Site) { n.appendNamedExpectedMachines(name) },
 			func(n *Site, e *ExpectedMachine) { n.appendNamedExpectedMachines(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedValidationTests {
+		if err := _q.loadValidationTests(ctx, query, nodes,
+			func(n *Site) { n.appendNamedValidationTests(name) },
+			func(n *Site, e *ValidationTest) { n.appendNamedValidationTests(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -810,6 +862,36 @@ func (_q *SiteQuery) loadExpectedMachines(ctx context.Context, query *ExpectedMa
 	}
 	query.Where(predicate.ExpectedMachine(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(site.ExpectedMachinesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.SiteID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "site_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *SiteQuery) loadValidationTests(ctx context.Context, query *ValidationTestQuery, nodes []*Site, init func(*Site), assign func(*Site, *ValidationTest)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[string]*Site)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(validationtest.FieldSiteID)
+	}
+	query.Where(predicate.ValidationTest(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(site.ValidationTestsColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -1107,6 +1189,20 @@ func (_q *SiteQuery) WithNamedExpectedMachines(name string, opts ...func(*Expect
 		_q.withNamedExpectedMachines = make(map[string]*ExpectedMachineQuery)
 	}
 	_q.withNamedExpectedMachines[name] = query
+	return _q
+}
+
+// WithNamedValidationTests tells the query-builder to eager-load the nodes that are connected to the "validation_tests"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *SiteQuery) WithNamedValidationTests(name string, opts ...func(*ValidationTestQuery)) *SiteQuery {
+	query := (&ValidationTestClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedValidationTests == nil {
+		_q.withNamedValidationTests = make(map[string]*ValidationTestQuery)
+	}
+	_q.withNamedValidationTests[name] = query
 	return _q
 }
 

@@ -14,6 +14,7 @@ import (
 	"fleetgraph/ent/site"
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/fleet"
 	"fmt"
 	"time"
@@ -173,6 +174,21 @@ func (_u *SiteUpdate) AddExpectedMachines(v ...*ExpectedMachine) *SiteUpdate {
 	return _u.AddExpectedMachineIDs(ids...)
 }
 
+// AddValidationTestIDs adds the "validation_tests" edge to the ValidationTest entity by IDs.
+func (_u *SiteUpdate) AddValidationTestIDs(ids ...string) *SiteUpdate {
+	_u.mutation.AddValidationTestIDs(ids...)
+	return _u
+}
+
+// AddValidationTests adds the "validation_tests" edges to the ValidationTest entity.
+func (_u *SiteUpdate) AddValidationTests(v ...*ValidationTest) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddValidationTestIDs(ids...)
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
 func (_u *SiteUpdate) AddAllocationIDs(ids ...string) *SiteUpdate {
 	_u.mutation.AddAllocationIDs(ids...)
@@ -299,6 +315,27 @@ func (_u *SiteUpdate) RemoveExpectedMachines(v ...*ExpectedMachine) *SiteUpdate 
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveExpectedMachineIDs(ids...)
+}
+
+// ClearValidationTests clears all "validation_tests" edges to the ValidationTest entity.
+func (_u *SiteUpdate) ClearValidationTests() *SiteUpdate {
+	_u.mutation.ClearValidationTests()
+	return _u
+}
+
+// RemoveValidationTestIDs removes the "validation_tests" edge to ValidationTest entities by IDs.
+func (_u *SiteUpdate) RemoveValidationTestIDs(ids ...string) *SiteUpdate {
+	_u.mutation.RemoveValidationTestIDs(ids...)
+	return _u
+}
+
+// RemoveValidationTests removes "validation_tests" edges to ValidationTest entities.
+func (_u *SiteUpdate) RemoveValidationTests(v ...*ValidationTest) *SiteUpdate {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveValidationTestIDs(ids...)
 }
 
 // ClearAllocations clears all "allocations" edges to the Allocation entity.
@@ -589,6 +626,51 @@ func (_u *SiteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ValidationTestsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ValidationTestsTable,
+			Columns: []string{site.ValidationTestsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(validationtest.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedValidationTestsIDs(); len(nodes) > 0 && !_u.mutation.ValidationTestsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ValidationTestsTable,
+			Columns: []string{site.ValidationTestsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(validationtest.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ValidationTestsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ValidationTestsTable,
+			Columns: []string{site.ValidationTestsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(validationtest.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {
@@ -934,6 +1016,21 @@ func (_u *SiteUpdateOne) AddExpectedMachines(v ...*ExpectedMachine) *SiteUpdateO
 	return _u.AddExpectedMachineIDs(ids...)
 }
 
+// AddValidationTestIDs adds the "validation_tests" edge to the ValidationTest entity by IDs.
+func (_u *SiteUpdateOne) AddValidationTestIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.AddValidationTestIDs(ids...)
+	return _u
+}
+
+// AddValidationTests adds the "validation_tests" edges to the ValidationTest entity.
+func (_u *SiteUpdateOne) AddValidationTests(v ...*ValidationTest) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddValidationTestIDs(ids...)
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
 func (_u *SiteUpdateOne) AddAllocationIDs(ids ...string) *SiteUpdateOne {
 	_u.mutation.AddAllocationIDs(ids...)
@@ -1060,6 +1157,27 @@ func (_u *SiteUpdateOne) RemoveExpectedMachines(v ...*ExpectedMachine) *SiteUpda
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveExpectedMachineIDs(ids...)
+}
+
+// ClearValidationTests clears all "validation_tests" edges to the ValidationTest entity.
+func (_u *SiteUpdateOne) ClearValidationTests() *SiteUpdateOne {
+	_u.mutation.ClearValidationTests()
+	return _u
+}
+
+// RemoveValidationTestIDs removes the "validation_tests" edge to ValidationTest entities by IDs.
+func (_u *SiteUpdateOne) RemoveValidationTestIDs(ids ...string) *SiteUpdateOne {
+	_u.mutation.RemoveValidationTestIDs(ids...)
+	return _u
+}
+
+// RemoveValidationTests removes "validation_tests" edges to ValidationTest entities.
+func (_u *SiteUpdateOne) RemoveValidationTests(v ...*ValidationTest) *SiteUpdateOne {
+	ids := make([]string, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveValidationTestIDs(ids...)
 }
 
 // ClearAllocations clears all "allocations" edges to the Allocation entity.
@@ -1380,6 +1498,51 @@ func (_u *SiteUpdateOne) sqlSave(ctx context.Context) (_node *Site, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(expectedmachine.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ValidationTestsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ValidationTestsTable,
+			Columns: []string{site.ValidationTestsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(validationtest.FieldID, field.TypeString),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedValidationTestsIDs(); len(nodes) > 0 && !_u.mutation.ValidationTestsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ValidationTestsTable,
+			Columns: []string{site.ValidationTestsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(validationtest.FieldID, field.TypeString),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ValidationTestsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   site.ValidationTestsTable,
+			Columns: []string{site.ValidationTestsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(validationtest.FieldID, field.TypeString),
 			},
 		}
 		for _, k := range nodes {

@@ -38,6 +38,8 @@ type Tx struct {
 	Token *TokenClient
 	// Transition is the client for interacting with the Transition builders.
 	Transition *TransitionClient
+	// ValidationTest is the client for interacting with the ValidationTest builders.
+	ValidationTest *ValidationTestClient
 	// WorkItem is the client for interacting with the WorkItem builders.
 	WorkItem *WorkItemClient
 
@@ -184,6 +186,7 @@ func (tx *Tx) init() {
 	tx.Sku = NewSkuClient(tx.config)
 	tx.Token = NewTokenClient(tx.config)
 	tx.Transition = NewTransitionClient(tx.config)
+	tx.ValidationTest = NewValidationTestClient(tx.config)
 	tx.WorkItem = NewWorkItemClient(tx.config)
 }
 

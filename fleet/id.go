@@ -23,6 +23,8 @@ const (
 	PrefixWork        = "work"
 	PrefixJob         = "job"
 	PrefixBulkItem    = "bulkitem"
+
+	PrefixValidationTest = "test"
 )
 
 // crockford is the alphabet of TypeID: base 32 without i, l, o, u.

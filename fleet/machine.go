@@ -36,12 +36,7 @@ var platformReplacer = strings.NewReplacer("\n", "", "\r", "",
 // underscore, ASCII lower case, nothing trimmed or collapsed. Blank results are
 // DefaultPlatform.
 func Platform(systemSku string) string {
-	key := strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, platformReplacer.Replace(systemSku))
+	key := asciiLower(platformReplacer.Replace(systemSku))
 	if strings.Trim(key, "_ \t") == "" {
 		return DefaultPlatform
 	}

@@ -170,10 +170,9 @@ func (m *MachineValidation) normaliseRegistries() error {
 	seen := make(map[string]bool, len(m.ApprovedPluginRegistries))
 	for i, registry := range m.ApprovedPluginRegistries {
 		field := fmt.Sprintf("machineValidation.approvedPluginRegistries.%d", i)
-		host := strings.ToLower(registry)
-		if !isRegistry(host) {
-			return Invalid(field, "REGISTRY_INVALID",
-				"%s is not the host name of a registry such as registry.example.com or registry.example.com:5000, without scheme and path", Quoted(registry))
+		host, err := NormaliseRegistry(field, registry)
+		if err != nil {
+			return err
 		}
 		if seen[host] {
 			return Invalid(field, "DUPLICATE", "the registry %s is named twice", host)

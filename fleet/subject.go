@@ -15,13 +15,14 @@ const (
 	SubjectExpectedMachine SubjectType = "EXPECTED_MACHINE" // an expected machine
 	SubjectAllocation      SubjectType = "ALLOCATION"       // an allocation
 	SubjectJob             SubjectType = "JOB"              // a job
+	SubjectValidationTest  SubjectType = "VALIDATION_TEST"  // a version of a validation test
 )
 
 // Values lists the subject types, for ent.
 func (SubjectType) Values() []string {
 	return []string{
 		string(SubjectSite), string(SubjectSku), string(SubjectMachine), string(SubjectToken),
-		string(SubjectExpectedMachine), string(SubjectAllocation), string(SubjectJob),
+		string(SubjectExpectedMachine), string(SubjectAllocation), string(SubjectJob), string(SubjectValidationTest),
 	}
 }
 

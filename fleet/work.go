@@ -74,11 +74,12 @@ type RunContext string
 const (
 	ContextDiscovery RunContext = "DISCOVERY" // the machine is being ingested
 	ContextCleanup   RunContext = "CLEANUP"   // it came back from a tenant
+	ContextOnDemand  RunContext = "ON_DEMAND" // a person asked for a run
 )
 
 // Values lists the contexts, for ent.
 func (RunContext) Values() []string {
-	return []string{string(ContextDiscovery), string(ContextCleanup)}
+	return []string{string(ContextDiscovery), string(ContextCleanup), string(ContextOnDemand)}
 }
 
 // MarshalGQL writes the GraphQL form.

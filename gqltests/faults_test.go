@@ -271,6 +271,18 @@ func mutations(t *testing.T, h *hall) []mutation {
 			references: []reference{{field: "jobId", prefix: fleet.PrefixJob, reason: "JOB_NOT_FOUND", foreign: h.there.job, set: single("jobId")}},
 		},
 		{
+			name: "verifyTest", payload: "test { id }", role: "ADMIN", input: variables{"validationTestId": h.here.unverified},
+			references: []reference{{field: "validationTestId", prefix: fleet.PrefixValidationTest, reason: "TEST_NOT_FOUND", foreign: h.there.unverified, set: single("validationTestId")}},
+		},
+		{
+			name: "enableTest", payload: "test { id }", role: "ADMIN", input: variables{"validationTestId": h.here.disabled},
+			references: []reference{{field: "validationTestId", prefix: fleet.PrefixValidationTest, reason: "TEST_NOT_FOUND", foreign: h.there.disabled, set: single("validationTestId")}},
+		},
+		{
+			name: "disableTest", payload: "test { id }", role: "ADMIN", input: variables{"validationTestId": h.here.enabled},
+			references: []reference{{field: "validationTestId", prefix: fleet.PrefixValidationTest, reason: "TEST_NOT_FOUND", foreign: h.there.enabled, set: single("validationTestId")}},
+		},
+		{
 			name: "deleteSku", payload: "deletedSkuId", role: "ADMIN", input: variables{"skuId": h.here.deletable}, references: []reference{sku},
 		},
 		{

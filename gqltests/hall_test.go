@@ -28,6 +28,7 @@ type place struct {
 	expected                          string // an expected machine
 	surplus                           string // another
 	job, item                         string // a job that nobody works on, and its item
+	unverified, disabled, enabled     string // tests of the catalog
 }
 
 // hall is a server with two sites that hold the same, and a caller of each role,
@@ -83,6 +84,7 @@ func (h *hall) fill(t *testing.T, p *place) {
 	p.work = h.openWork(t, p.working)
 	p.worker = h.issueToken(t, variables{"name": p.name + "-worker", "role": "AGENT", "machineId": p.working})
 	p.job, p.item = h.park(t, *p)
+	p.unverified, p.disabled, p.enabled = h.test(t, p.id, "forge_RaytracingVk"), h.test(t, p.id, "forge_FioSSD"), h.test(t, p.id, "forge_NvmeCheck")
 }
 
 func (h *hall) newPlace(t *testing.T, name string) place {
@@ -107,6 +109,13 @@ func (h *hall) twin(t *testing.T, p place, n int) string {
 	m := h.report(t, p.id, fmt.Sprintf("02:00:00:00:00:f%d", n), fmt.Sprint(p.name, "-twin-", n), inventory(t, "composed/r760_9nvme.json"))
 	require.Equal(t, "READY", m.State)
 	return m.ID
+}
+
+// test returns the id of a site's test of the catalog.
+func (b *bundle) test(t *testing.T, siteID, testID string) (id string) {
+	t.Helper()
+	require.NoError(t, b.sql(t).QueryRow(t.Context(), `SELECT id FROM validation_tests WHERE site_id = $1 AND test_id = $2`, siteID, testID).Scan(&id))
+	return id
 }
 
 // warn raises an alert that prevents nothing, and returns its id.

@@ -168,9 +168,13 @@ func TestEveryRootQueryHidesTheOtherSite(t *testing.T) {
 	h := newFullHall(t)
 	foreign := h.foreign(t)
 	callers := []string{h.viewer, h.siteOperator, h.siteAdmin, h.agent}
-	known := map[string]variables{"previewSkuReplace": {"components": h.generate(t, h.here.ready.ID)}}
+	known := map[string]variables{
+		"previewSkuReplace": {"components": h.generate(t, h.here.ready.ID)},
+		"explainSelection":  {"context": "DISCOVERY"},
+		"validationTest":    {"version": nvmeVersion},
+	}
 	texts := map[string][]string{
-		"name": {"there-ready", "spare", "there"}, "bmcMacAddress": {readyMac, "02:00:00:00:00:41"}, "serialNumber": {"TEST0001"},
+		"name": {"there-ready", "spare", "there"}, "bmcMacAddress": {readyMac, "02:00:00:00:00:41"}, "serialNumber": {"TEST0001"}, "testId": {"forge_NvmeCheck"},
 	}
 	ids, names := 0, 0
 	for _, field := range h.rootFields(t) {
@@ -197,7 +201,7 @@ func TestEveryRootQueryHidesTheOtherSite(t *testing.T) {
 					}
 					for _, value := range values {
 						for _, caller := range callers {
-							args := variables{"site": "there", other: value}
+							args := merged(variables{"site": "there", other: value}, known[field.Name])
 							a := h.do(t, caller, field.ask(args), args)
 							require.JSONEq(t, `{"data": {"it": null}}`, string(a.raw), field.Name)
 							names++

@@ -24,6 +24,8 @@ func otherwise(h *hall, m mutation) variables {
 		return merged(m.input, variables{"force": true})
 	case "cancelJob":
 		return merged(m.input, variables{"jobId": h.there.job})
+	case "verifyTest", "enableTest", "disableTest":
+		return merged(m.input, variables{"validationTestId": h.there.enabled})
 	case "claimWork", "releaseMachine", "deleteMachine":
 		return merged(m.input, variables{"machineId": h.here.ready.ID})
 	case "finishWork":

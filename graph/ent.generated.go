@@ -27,6 +27,10 @@ type BulkJobResolver interface {
 	Summary(ctx context.Context, obj *ent.BulkJob) (string, error)
 	Done(ctx context.Context, obj *ent.BulkJob) (int, error)
 }
+type CatalogTestResolver interface {
+	Timeout(ctx context.Context, obj *ent.CatalogTest) (time.Duration, error)
+	EffectiveEnabled(ctx context.Context, obj *ent.CatalogTest) (*EffectiveEnabled, error)
+}
 type ExpectedMachineResolver interface {
 	HasBmcCredentials(ctx context.Context, obj *ent.ExpectedMachine) (bool, error)
 }
@@ -50,6 +54,7 @@ type QueryResolver interface {
 	Skus(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) (*ent.SkuConnection, error)
 	Tokens(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) (*ent.TokenConnection, error)
 	Transitions(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) (*ent.TransitionConnection, error)
+	ValidationTests(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ValidationTestOrder, where *ent.ValidationTestWhereInput) (*ent.ValidationTestConnection, error)
 	Viewer(ctx context.Context) (*Viewer, error)
 	ExpectedMachine(ctx context.Context, site string, bmcMacAddress string) (*ent.ExpectedMachine, error)
 	Job(ctx context.Context, id string) (ent.AnyJob, error)
@@ -59,6 +64,8 @@ type QueryResolver interface {
 	GenerateSku(ctx context.Context, machineID string, name *string) (*SkuDraft, error)
 	ExplainSku(ctx context.Context, machineID string, first *int) ([]*SkuCandidate, error)
 	PreviewSkuReplace(ctx context.Context, skuID string, components fleet.SkuComponents) (*SkuReplacePreview, error)
+	ValidationTest(ctx context.Context, site string, testID string, version string) (ent.AnyValidationTest, error)
+	ExplainSelection(ctx context.Context, machineID string, context fleet.RunContext, contexts []fleet.RunContext, tags []string, allowedTests []string, runUnverifiedTests bool) ([]*TestVerdict, error)
 }
 type TokenResolver interface {
 	AllSites(ctx context.Context, obj *ent.Token) (bool, error)
@@ -471,6 +478,60 @@ func (ec *executionContext) field_Query_expectedMachines_args(ctx context.Contex
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_explainSelection_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "machineId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["machineId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "context",
+		func(ctx context.Context, v any) (fleet.RunContext, error) {
+			return ec.unmarshalNRunContext2fleetgraphᚋfleetᚐRunContext(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["context"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "contexts",
+		func(ctx context.Context, v any) ([]fleet.RunContext, error) {
+			return ec.unmarshalORunContext2ᚕfleetgraphᚋfleetᚐRunContextᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["contexts"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "tags",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tags"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "allowedTests",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["allowedTests"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "runUnverifiedTests",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["runUnverifiedTests"] = arg5
 	return args, nil
 }
 
@@ -1034,6 +1095,90 @@ func (ec *executionContext) field_Query_transitions_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_validationTest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "site",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["site"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "testId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["testId"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "version",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["version"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_validationTests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.ValidationTestOrder, error) {
+			return ec.unmarshalOValidationTestOrder2ᚖfleetgraphᚋentᚐValidationTestOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ValidationTestWhereInput, error) {
+			return ec.unmarshalOValidationTestWhereInput2ᚖfleetgraphᚋentᚐValidationTestWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Site_allocations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1404,6 +1549,60 @@ func (ec *executionContext) field_Site_transitions_args(ctx context.Context, raw
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.TransitionWhereInput, error) {
 			return ec.unmarshalOTransitionWhereInput2ᚖfleetgraphᚋentᚐTransitionWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Site_validationTests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*relay.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖfleetgraphᚋentᚋrelayᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (*ent.ValidationTestOrder, error) {
+			return ec.unmarshalOValidationTestOrder2ᚖfleetgraphᚋentᚐValidationTestOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ValidationTestWhereInput, error) {
+			return ec.unmarshalOValidationTestWhereInput2ᚖfleetgraphᚋentᚐValidationTestWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3207,6 +3406,783 @@ func (ec *executionContext) _BulkJob_done(ctx context.Context, field graphql.Col
 }
 func (ec *executionContext) fieldContext_BulkJob_done(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("BulkJob", field, true, true, "Int")
+}
+
+func (ec *executionContext) _CatalogTest_id(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "ID")
+}
+
+func (ec *executionContext) _CatalogTest_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Time")
+}
+
+func (ec *executionContext) _CatalogTest_siteId(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_siteId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SiteID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_siteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "ID")
+}
+
+func (ec *executionContext) _CatalogTest_kind(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v fleet.ValidationTestKind) graphql.Marshaler {
+			return ec.marshalNValidationTestKind2fleetgraphᚋfleetᚐValidationTestKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "ValidationTestKind")
+}
+
+func (ec *executionContext) _CatalogTest_testId(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_testId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TestID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_testId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_version(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_versionNumber(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_versionNumber(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VersionNumber, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_versionNumber(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CatalogTest_name(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_description(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_contexts(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_contexts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Contexts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fleet.RunContext) graphql.Marshaler {
+			return ec.marshalNRunContext2ᚕfleetgraphᚋfleetᚐRunContextᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_contexts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "RunContext")
+}
+
+func (ec *executionContext) _CatalogTest_supportedPlatforms(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_supportedPlatforms(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SupportedPlatforms, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_supportedPlatforms(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_tags(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_tags(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tags, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_tags(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_components(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_components(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Components, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_components(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_maxAttempts(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_maxAttempts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxAttempts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_maxAttempts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Int")
+}
+
+func (ec *executionContext) _CatalogTest_enabled(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_enabled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Enabled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_enabled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _CatalogTest_verified(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_verified(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Verified, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_verified(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _CatalogTest_verifiedAt(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_verifiedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerifiedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_verifiedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Time")
+}
+
+func (ec *executionContext) _CatalogTest_verifiedBy(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_verifiedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VerifiedBy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_verifiedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_modifiedBy(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_modifiedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ModifiedBy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_modifiedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_modifiedAt(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_modifiedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ModifiedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_modifiedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Time")
+}
+
+func (ec *executionContext) _CatalogTest_readOnly(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_readOnly(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReadOnly, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_readOnly(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _CatalogTest_command(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_command(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Command, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_command(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_args(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_args(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Args, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_args(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_preCondition(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_preCondition(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PreCondition, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_preCondition(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_imgName(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_imgName(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ImgName, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_imgName(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_containerArg(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_containerArg(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ContainerArg, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_containerArg(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_executeInHost(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_executeInHost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExecuteInHost, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_executeInHost(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _CatalogTest_externalConfigFile(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_externalConfigFile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExternalConfigFile, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_externalConfigFile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_extraOutputFile(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_extraOutputFile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExtraOutputFile, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_extraOutputFile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_extraErrFile(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_extraErrFile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExtraErrFile, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_extraErrFile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, false, false, "String")
+}
+
+func (ec *executionContext) _CatalogTest_site(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_site(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Site(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Site) graphql.Marshaler {
+			return ec.marshalNSite2ᚖfleetgraphᚋentᚐSite(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_site(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CatalogTest",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Site(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CatalogTest_timeout(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_timeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.CatalogTest().Timeout(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Duration) graphql.Marshaler {
+			return ec.marshalNDuration2timeᚐDuration(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_timeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CatalogTest", field, true, true, "Duration")
+}
+
+func (ec *executionContext) _CatalogTest_effectiveEnabled(ctx context.Context, field graphql.CollectedField, obj *ent.CatalogTest) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CatalogTest_effectiveEnabled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.CatalogTest().EffectiveEnabled(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *EffectiveEnabled) graphql.Marshaler {
+			return ec.marshalNEffectiveEnabled2ᚖfleetgraphᚋgraphᚐEffectiveEnabled(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CatalogTest_effectiveEnabled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CatalogTest",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EffectiveEnabled(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ExpectedMachine_id(ctx context.Context, field graphql.CollectedField, obj *ent.ExpectedMachine) (ret graphql.Marshaler) {
@@ -6500,6 +7476,50 @@ func (ec *executionContext) fieldContext_Query_transitions(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_validationTests(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_validationTests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ValidationTests(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.ValidationTestOrder), fc.Args["where"].(*ent.ValidationTestWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ValidationTestConnection) graphql.Marshaler {
+			return ec.marshalNValidationTestConnection2ᚖfleetgraphᚋentᚐValidationTestConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_validationTests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ValidationTestConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_validationTests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6878,6 +7898,94 @@ func (ec *executionContext) fieldContext_Query_previewSkuReplace(ctx context.Con
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_previewSkuReplace_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_validationTest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_validationTest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ValidationTest(ctx, fc.Args["site"].(string), fc.Args["testId"].(string), fc.Args["version"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ent.AnyValidationTest) graphql.Marshaler {
+			return ec.marshalOValidationTest2fleetgraphᚋentᚐAnyValidationTest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_validationTest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_validationTest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_explainSelection(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_explainSelection(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ExplainSelection(ctx, fc.Args["machineId"].(string), fc.Args["context"].(fleet.RunContext), fc.Args["contexts"].([]fleet.RunContext), fc.Args["tags"].([]string), fc.Args["allowedTests"].([]string), fc.Args["runUnverifiedTests"].(bool))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*TestVerdict) graphql.Marshaler {
+			return ec.marshalNTestVerdict2ᚕᚖfleetgraphᚋgraphᚐTestVerdictᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_explainSelection(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TestVerdict(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_explainSelection_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -7288,6 +8396,50 @@ func (ec *executionContext) fieldContext_Site_expectedMachines(ctx context.Conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Site_expectedMachines_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Site_validationTests(ctx context.Context, field graphql.CollectedField, obj *ent.Site) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Site_validationTests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.ValidationTests(ctx, fc.Args["after"].(*relay.Cursor), fc.Args["first"].(*int), fc.Args["before"].(*relay.Cursor), fc.Args["last"].(*int), fc.Args["orderBy"].(*ent.ValidationTestOrder), fc.Args["where"].(*ent.ValidationTestWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ValidationTestConnection) graphql.Marshaler {
+			return ec.marshalNValidationTestConnection2ᚖfleetgraphᚋentᚐValidationTestConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Site_validationTests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Site",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ValidationTestConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Site_validationTests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -9185,6 +10337,180 @@ func (ec *executionContext) _TransitionEdge_cursor(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_TransitionEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("TransitionEdge", field, false, false, "Cursor")
+}
+
+func (ec *executionContext) _ValidationTestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ValidationTestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationTestConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ValidationTestEdge) graphql.Marshaler {
+			return ec.marshalOValidationTestEdge2ᚕᚖfleetgraphᚋentᚐValidationTestEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationTestConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ValidationTestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ValidationTestEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ValidationTestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.ValidationTestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationTestConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2fleetgraphᚋentᚋrelayᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationTestConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ValidationTestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ValidationTestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.ValidationTestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationTestConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationTestConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationTestConnection", field, false, false, "Int")
+}
+
+func (ec *executionContext) _ValidationTestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *ent.ValidationTestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationTestConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []ent.AnyValidationTest) graphql.Marshaler {
+			return ec.marshalNValidationTest2ᚕfleetgraphᚋentᚐAnyValidationTestᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationTestConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ValidationTestConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ValidationTestEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.ValidationTestEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationTestEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v ent.AnyValidationTest) graphql.Marshaler {
+			return ec.marshalOValidationTest2fleetgraphᚋentᚐAnyValidationTest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationTestEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ValidationTestEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ValidationTestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.ValidationTestEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValidationTestEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v relay.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2fleetgraphᚋentᚋrelayᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValidationTestEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValidationTestEdge", field, false, false, "Cursor")
 }
 
 // endregion **************************** field.gotpl *****************************
@@ -16829,7 +18155,7 @@ func (ec *executionContext) unmarshalInputSiteWhereInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSkus", "hasSkusWith", "hasMachines", "hasMachinesWith", "hasExpectedMachines", "hasExpectedMachinesWith", "hasAllocations", "hasAllocationsWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasJobs", "hasJobsWith", "hasTransitions", "hasTransitionsWith"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "revision", "revisionNEQ", "revisionIn", "revisionNotIn", "revisionGT", "revisionGTE", "revisionLT", "revisionLTE", "updatedAt", "updatedAtNEQ", "updatedAtIn", "updatedAtNotIn", "updatedAtGT", "updatedAtGTE", "updatedAtLT", "updatedAtLTE", "hasSkus", "hasSkusWith", "hasMachines", "hasMachinesWith", "hasExpectedMachines", "hasExpectedMachinesWith", "hasValidationTests", "hasValidationTestsWith", "hasAllocations", "hasAllocationsWith", "hasHealthAlerts", "hasHealthAlertsWith", "hasJobs", "hasJobsWith", "hasTransitions", "hasTransitionsWith"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -17319,6 +18645,20 @@ func (ec *executionContext) unmarshalInputSiteWhereInput(ctx context.Context, ob
 				return it, err
 			}
 			it.HasExpectedMachinesWith = data
+		case "hasValidationTests":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasValidationTests"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasValidationTests = data
+		case "hasValidationTestsWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasValidationTestsWith"))
+			data, err := ec.unmarshalOValidationTestWhereInput2ᚕᚖfleetgraphᚋentᚐValidationTestWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasValidationTestsWith = data
 		case "hasAllocations":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasAllocations"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -20211,6 +21551,2040 @@ func UnmarshalTransitionWhereInput(ctx context.Context, raw any) (ent.Transition
 	return out, err
 }
 
+func (ec *executionContext) unmarshalInputValidationTestOrder(ctx context.Context, obj any) (ent.ValidationTestOrder, error) {
+	var it ent.ValidationTestOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNValidationTestOrderField2ᚖfleetgraphᚋentᚐValidationTestOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalValidationTestOrder unmarshals raw into the ValidationTestOrder input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalValidationTestOrder(ctx context.Context, raw any) (ent.ValidationTestOrder, error) {
+	var out ent.ValidationTestOrder
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ValidationTestOrder", raw, &out)
+	return out, err
+}
+
+func (ec *executionContext) unmarshalInputValidationTestWhereInput(ctx context.Context, obj any) (ent.ValidationTestWhereInput, error) {
+	var it ent.ValidationTestWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idNEQ", "idIn", "idNotIn", "idGT", "idGTE", "idLT", "idLTE", "idEqualFold", "idContainsFold", "createdAt", "createdAtNEQ", "createdAtIn", "createdAtNotIn", "createdAtGT", "createdAtGTE", "createdAtLT", "createdAtLTE", "siteId", "siteIdNEQ", "siteIdIn", "siteIdNotIn", "siteIdGT", "siteIdGTE", "siteIdLT", "siteIdLTE", "siteIdContains", "siteIdHasPrefix", "siteIdHasSuffix", "siteIdEqualFold", "siteIdContainsFold", "kind", "kindNEQ", "kindIn", "kindNotIn", "testId", "testIdNEQ", "testIdIn", "testIdNotIn", "testIdGT", "testIdGTE", "testIdLT", "testIdLTE", "testIdContains", "testIdHasPrefix", "testIdHasSuffix", "testIdEqualFold", "testIdContainsFold", "version", "versionNEQ", "versionIn", "versionNotIn", "versionGT", "versionGTE", "versionLT", "versionLTE", "versionContains", "versionHasPrefix", "versionHasSuffix", "versionEqualFold", "versionContainsFold", "versionNumber", "versionNumberNEQ", "versionNumberIn", "versionNumberNotIn", "versionNumberGT", "versionNumberGTE", "versionNumberLT", "versionNumberLTE", "name", "nameNEQ", "nameIn", "nameNotIn", "nameGT", "nameGTE", "nameLT", "nameLTE", "nameContains", "nameHasPrefix", "nameHasSuffix", "nameEqualFold", "nameContainsFold", "description", "descriptionNEQ", "descriptionIn", "descriptionNotIn", "descriptionGT", "descriptionGTE", "descriptionLT", "descriptionLTE", "descriptionContains", "descriptionHasPrefix", "descriptionHasSuffix", "descriptionEqualFold", "descriptionContainsFold", "maxAttempts", "maxAttemptsNEQ", "maxAttemptsIn", "maxAttemptsNotIn", "maxAttemptsGT", "maxAttemptsGTE", "maxAttemptsLT", "maxAttemptsLTE", "enabled", "enabledNEQ", "verified", "verifiedNEQ", "verifiedAt", "verifiedAtNEQ", "verifiedAtIn", "verifiedAtNotIn", "verifiedAtGT", "verifiedAtGTE", "verifiedAtLT", "verifiedAtLTE", "verifiedAtIsNil", "verifiedAtNotNil", "verifiedBy", "verifiedByNEQ", "verifiedByIn", "verifiedByNotIn", "verifiedByGT", "verifiedByGTE", "verifiedByLT", "verifiedByLTE", "verifiedByContains", "verifiedByHasPrefix", "verifiedByHasSuffix", "verifiedByIsNil", "verifiedByNotNil", "verifiedByEqualFold", "verifiedByContainsFold", "modifiedBy", "modifiedByNEQ", "modifiedByIn", "modifiedByNotIn", "modifiedByGT", "modifiedByGTE", "modifiedByLT", "modifiedByLTE", "modifiedByContains", "modifiedByHasPrefix", "modifiedByHasSuffix", "modifiedByEqualFold", "modifiedByContainsFold", "modifiedAt", "modifiedAtNEQ", "modifiedAtIn", "modifiedAtNotIn", "modifiedAtGT", "modifiedAtGTE", "modifiedAtLT", "modifiedAtLTE", "readOnly", "readOnlyNEQ", "command", "commandNEQ", "commandIn", "commandNotIn", "commandGT", "commandGTE", "commandLT", "commandLTE", "commandContains", "commandHasPrefix", "commandHasSuffix", "commandEqualFold", "commandContainsFold", "args", "argsNEQ", "argsIn", "argsNotIn", "argsGT", "argsGTE", "argsLT", "argsLTE", "argsContains", "argsHasPrefix", "argsHasSuffix", "argsEqualFold", "argsContainsFold", "preCondition", "preConditionNEQ", "preConditionIn", "preConditionNotIn", "preConditionGT", "preConditionGTE", "preConditionLT", "preConditionLTE", "preConditionContains", "preConditionHasPrefix", "preConditionHasSuffix", "preConditionIsNil", "preConditionNotNil", "preConditionEqualFold", "preConditionContainsFold", "imgName", "imgNameNEQ", "imgNameIn", "imgNameNotIn", "imgNameGT", "imgNameGTE", "imgNameLT", "imgNameLTE", "imgNameContains", "imgNameHasPrefix", "imgNameHasSuffix", "imgNameIsNil", "imgNameNotNil", "imgNameEqualFold", "imgNameContainsFold", "containerArg", "containerArgNEQ", "containerArgIn", "containerArgNotIn", "containerArgGT", "containerArgGTE", "containerArgLT", "containerArgLTE", "containerArgContains", "containerArgHasPrefix", "containerArgHasSuffix", "containerArgIsNil", "containerArgNotNil", "containerArgEqualFold", "containerArgContainsFold", "executeInHost", "executeInHostNEQ", "externalConfigFile", "externalConfigFileNEQ", "externalConfigFileIn", "externalConfigFileNotIn", "externalConfigFileGT", "externalConfigFileGTE", "externalConfigFileLT", "externalConfigFileLTE", "externalConfigFileContains", "externalConfigFileHasPrefix", "externalConfigFileHasSuffix", "externalConfigFileIsNil", "externalConfigFileNotNil", "externalConfigFileEqualFold", "externalConfigFileContainsFold", "extraOutputFile", "extraOutputFileNEQ", "extraOutputFileIn", "extraOutputFileNotIn", "extraOutputFileGT", "extraOutputFileGTE", "extraOutputFileLT", "extraOutputFileLTE", "extraOutputFileContains", "extraOutputFileHasPrefix", "extraOutputFileHasSuffix", "extraOutputFileIsNil", "extraOutputFileNotNil", "extraOutputFileEqualFold", "extraOutputFileContainsFold", "extraErrFile", "extraErrFileNEQ", "extraErrFileIn", "extraErrFileNotIn", "extraErrFileGT", "extraErrFileGTE", "extraErrFileLT", "extraErrFileLTE", "extraErrFileContains", "extraErrFileHasPrefix", "extraErrFileHasSuffix", "extraErrFileIsNil", "extraErrFileNotNil", "extraErrFileEqualFold", "extraErrFileContainsFold", "hasSite", "hasSiteWith"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOValidationTestWhereInput2ᚖfleetgraphᚋentᚐValidationTestWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOValidationTestWhereInput2ᚕᚖfleetgraphᚋentᚐValidationTestWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOValidationTestWhereInput2ᚕᚖfleetgraphᚋentᚐValidationTestWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNEQ = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "idNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDNotIn = data
+		case "idGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGT = data
+		case "idGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDGTE = data
+		case "idLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLT = data
+		case "idLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDLTE = data
+		case "idEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDEqualFold = data
+		case "idContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDContainsFold = data
+		case "createdAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAt = data
+		case "createdAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNEQ = data
+		case "createdAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtIn = data
+		case "createdAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtNotIn = data
+		case "createdAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGT = data
+		case "createdAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtGTE = data
+		case "createdAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLT = data
+		case "createdAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("createdAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CreatedAtLTE = data
+		case "siteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteID = data
+		case "siteIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNEQ"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDNEQ = data
+		case "siteIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDIn = data
+		case "siteIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdNotIn"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDNotIn = data
+		case "siteIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDGT = data
+		case "siteIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdGTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDGTE = data
+		case "siteIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLT"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDLT = data
+		case "siteIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdLTE"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDLTE = data
+		case "siteIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContains"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDContains = data
+		case "siteIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasPrefix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDHasPrefix = data
+		case "siteIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdHasSuffix"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDHasSuffix = data
+		case "siteIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdEqualFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDEqualFold = data
+		case "siteIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("siteIdContainsFold"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SiteIDContainsFold = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalOValidationTestKind2ᚖfleetgraphᚋfleetᚐValidationTestKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "kindNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kindNEQ"))
+			data, err := ec.unmarshalOValidationTestKind2ᚖfleetgraphᚋfleetᚐValidationTestKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KindNEQ = data
+		case "kindIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kindIn"))
+			data, err := ec.unmarshalOValidationTestKind2ᚕfleetgraphᚋfleetᚐValidationTestKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KindIn = data
+		case "kindNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kindNotIn"))
+			data, err := ec.unmarshalOValidationTestKind2ᚕfleetgraphᚋfleetᚐValidationTestKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KindNotIn = data
+		case "testId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestID = data
+		case "testIdNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDNEQ = data
+		case "testIdIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDIn = data
+		case "testIdNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDNotIn = data
+		case "testIdGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDGT = data
+		case "testIdGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDGTE = data
+		case "testIdLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDLT = data
+		case "testIdLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDLTE = data
+		case "testIdContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDContains = data
+		case "testIdHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDHasPrefix = data
+		case "testIdHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDHasSuffix = data
+		case "testIdEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDEqualFold = data
+		case "testIdContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("testIdContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TestIDContainsFold = data
+		case "version":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("version"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Version = data
+		case "versionNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNEQ = data
+		case "versionIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionIn = data
+		case "versionNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNotIn = data
+		case "versionGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionGT = data
+		case "versionGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionGTE = data
+		case "versionLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionLT = data
+		case "versionLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionLTE = data
+		case "versionContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionContains = data
+		case "versionHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionHasPrefix = data
+		case "versionHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionHasSuffix = data
+		case "versionEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionEqualFold = data
+		case "versionContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionContainsFold = data
+		case "versionNumber":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumber"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumber = data
+		case "versionNumberNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumberNEQ"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumberNEQ = data
+		case "versionNumberIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumberIn"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumberIn = data
+		case "versionNumberNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumberNotIn"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumberNotIn = data
+		case "versionNumberGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumberGT"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumberGT = data
+		case "versionNumberGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumberGTE"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumberGTE = data
+		case "versionNumberLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumberLT"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumberLT = data
+		case "versionNumberLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versionNumberLTE"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VersionNumberLTE = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameNEQ = data
+		case "nameIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameIn = data
+		case "nameNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameNotIn = data
+		case "nameGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameGT = data
+		case "nameGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameGTE = data
+		case "nameLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameLT = data
+		case "nameLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameLTE = data
+		case "nameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContains = data
+		case "nameHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameHasPrefix = data
+		case "nameHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameHasSuffix = data
+		case "nameEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameEqualFold = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "descriptionNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionNEQ = data
+		case "descriptionIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionIn = data
+		case "descriptionNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionNotIn = data
+		case "descriptionGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionGT = data
+		case "descriptionGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionGTE = data
+		case "descriptionLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionLT = data
+		case "descriptionLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionLTE = data
+		case "descriptionContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionContains = data
+		case "descriptionHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionHasPrefix = data
+		case "descriptionHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionHasSuffix = data
+		case "descriptionEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionEqualFold = data
+		case "descriptionContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("descriptionContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DescriptionContainsFold = data
+		case "maxAttempts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttempts"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttempts = data
+		case "maxAttemptsNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptsNEQ"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptsNEQ = data
+		case "maxAttemptsIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptsIn"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptsIn = data
+		case "maxAttemptsNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptsNotIn"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptsNotIn = data
+		case "maxAttemptsGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptsGT"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptsGT = data
+		case "maxAttemptsGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptsGTE"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptsGTE = data
+		case "maxAttemptsLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptsLT"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptsLT = data
+		case "maxAttemptsLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxAttemptsLTE"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxAttemptsLTE = data
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = data
+		case "enabledNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabledNEQ"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EnabledNEQ = data
+		case "verified":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verified"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Verified = data
+		case "verifiedNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedNEQ"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedNEQ = data
+		case "verifiedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAt = data
+		case "verifiedAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtNEQ = data
+		case "verifiedAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtIn = data
+		case "verifiedAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtNotIn = data
+		case "verifiedAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtGT = data
+		case "verifiedAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtGTE = data
+		case "verifiedAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtLT = data
+		case "verifiedAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtLTE = data
+		case "verifiedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtIsNil = data
+		case "verifiedAtNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedAtNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedAtNotNil = data
+		case "verifiedBy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedBy"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedBy = data
+		case "verifiedByNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByNEQ = data
+		case "verifiedByIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByIn = data
+		case "verifiedByNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByNotIn = data
+		case "verifiedByGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByGT = data
+		case "verifiedByGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByGTE = data
+		case "verifiedByLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByLT = data
+		case "verifiedByLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByLTE = data
+		case "verifiedByContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByContains = data
+		case "verifiedByHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByHasPrefix = data
+		case "verifiedByHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByHasSuffix = data
+		case "verifiedByIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByIsNil = data
+		case "verifiedByNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByNotNil = data
+		case "verifiedByEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByEqualFold = data
+		case "verifiedByContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("verifiedByContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VerifiedByContainsFold = data
+		case "modifiedBy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedBy"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedBy = data
+		case "modifiedByNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByNEQ = data
+		case "modifiedByIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByIn = data
+		case "modifiedByNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByNotIn = data
+		case "modifiedByGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByGT = data
+		case "modifiedByGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByGTE = data
+		case "modifiedByLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByLT = data
+		case "modifiedByLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByLTE = data
+		case "modifiedByContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByContains = data
+		case "modifiedByHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByHasPrefix = data
+		case "modifiedByHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByHasSuffix = data
+		case "modifiedByEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByEqualFold = data
+		case "modifiedByContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedByContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedByContainsFold = data
+		case "modifiedAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAt = data
+		case "modifiedAtNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAtNEQ"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAtNEQ = data
+		case "modifiedAtIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAtIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAtIn = data
+		case "modifiedAtNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAtNotIn"))
+			data, err := ec.unmarshalOTime2ᚕtimeᚐTimeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAtNotIn = data
+		case "modifiedAtGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAtGT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAtGT = data
+		case "modifiedAtGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAtGTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAtGTE = data
+		case "modifiedAtLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAtLT"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAtLT = data
+		case "modifiedAtLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("modifiedAtLTE"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ModifiedAtLTE = data
+		case "readOnly":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readOnly"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReadOnly = data
+		case "readOnlyNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("readOnlyNEQ"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReadOnlyNEQ = data
+		case "command":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("command"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Command = data
+		case "commandNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandNEQ = data
+		case "commandIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandIn = data
+		case "commandNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandNotIn = data
+		case "commandGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandGT = data
+		case "commandGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandGTE = data
+		case "commandLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandLT = data
+		case "commandLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandLTE = data
+		case "commandContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandContains = data
+		case "commandHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandHasPrefix = data
+		case "commandHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandHasSuffix = data
+		case "commandEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandEqualFold = data
+		case "commandContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("commandContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CommandContainsFold = data
+		case "args":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("args"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Args = data
+		case "argsNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsNEQ = data
+		case "argsIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsIn = data
+		case "argsNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsNotIn = data
+		case "argsGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsGT = data
+		case "argsGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsGTE = data
+		case "argsLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsLT = data
+		case "argsLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsLTE = data
+		case "argsContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsContains = data
+		case "argsHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsHasPrefix = data
+		case "argsHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsHasSuffix = data
+		case "argsEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsEqualFold = data
+		case "argsContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("argsContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ArgsContainsFold = data
+		case "preCondition":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preCondition"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreCondition = data
+		case "preConditionNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionNEQ = data
+		case "preConditionIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionIn = data
+		case "preConditionNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionNotIn = data
+		case "preConditionGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionGT = data
+		case "preConditionGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionGTE = data
+		case "preConditionLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionLT = data
+		case "preConditionLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionLTE = data
+		case "preConditionContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionContains = data
+		case "preConditionHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionHasPrefix = data
+		case "preConditionHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionHasSuffix = data
+		case "preConditionIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionIsNil = data
+		case "preConditionNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionNotNil = data
+		case "preConditionEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionEqualFold = data
+		case "preConditionContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preConditionContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PreConditionContainsFold = data
+		case "imgName":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgName"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgName = data
+		case "imgNameNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameNEQ = data
+		case "imgNameIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameIn = data
+		case "imgNameNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameNotIn = data
+		case "imgNameGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameGT = data
+		case "imgNameGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameGTE = data
+		case "imgNameLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameLT = data
+		case "imgNameLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameLTE = data
+		case "imgNameContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameContains = data
+		case "imgNameHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameHasPrefix = data
+		case "imgNameHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameHasSuffix = data
+		case "imgNameIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameIsNil = data
+		case "imgNameNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameNotNil = data
+		case "imgNameEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameEqualFold = data
+		case "imgNameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("imgNameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ImgNameContainsFold = data
+		case "containerArg":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArg"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArg = data
+		case "containerArgNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgNEQ = data
+		case "containerArgIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgIn = data
+		case "containerArgNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgNotIn = data
+		case "containerArgGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgGT = data
+		case "containerArgGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgGTE = data
+		case "containerArgLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgLT = data
+		case "containerArgLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgLTE = data
+		case "containerArgContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgContains = data
+		case "containerArgHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgHasPrefix = data
+		case "containerArgHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgHasSuffix = data
+		case "containerArgIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgIsNil = data
+		case "containerArgNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgNotNil = data
+		case "containerArgEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgEqualFold = data
+		case "containerArgContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("containerArgContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ContainerArgContainsFold = data
+		case "executeInHost":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("executeInHost"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExecuteInHost = data
+		case "executeInHostNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("executeInHostNEQ"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExecuteInHostNEQ = data
+		case "externalConfigFile":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFile"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFile = data
+		case "externalConfigFileNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileNEQ = data
+		case "externalConfigFileIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileIn = data
+		case "externalConfigFileNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileNotIn = data
+		case "externalConfigFileGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileGT = data
+		case "externalConfigFileGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileGTE = data
+		case "externalConfigFileLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileLT = data
+		case "externalConfigFileLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileLTE = data
+		case "externalConfigFileContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileContains = data
+		case "externalConfigFileHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileHasPrefix = data
+		case "externalConfigFileHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileHasSuffix = data
+		case "externalConfigFileIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileIsNil = data
+		case "externalConfigFileNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileNotNil = data
+		case "externalConfigFileEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileEqualFold = data
+		case "externalConfigFileContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("externalConfigFileContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExternalConfigFileContainsFold = data
+		case "extraOutputFile":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFile"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFile = data
+		case "extraOutputFileNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileNEQ = data
+		case "extraOutputFileIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileIn = data
+		case "extraOutputFileNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileNotIn = data
+		case "extraOutputFileGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileGT = data
+		case "extraOutputFileGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileGTE = data
+		case "extraOutputFileLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileLT = data
+		case "extraOutputFileLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileLTE = data
+		case "extraOutputFileContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileContains = data
+		case "extraOutputFileHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileHasPrefix = data
+		case "extraOutputFileHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileHasSuffix = data
+		case "extraOutputFileIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileIsNil = data
+		case "extraOutputFileNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileNotNil = data
+		case "extraOutputFileEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileEqualFold = data
+		case "extraOutputFileContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraOutputFileContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraOutputFileContainsFold = data
+		case "extraErrFile":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFile"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFile = data
+		case "extraErrFileNEQ":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileNEQ"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileNEQ = data
+		case "extraErrFileIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileIn = data
+		case "extraErrFileNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileNotIn"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileNotIn = data
+		case "extraErrFileGT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileGT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileGT = data
+		case "extraErrFileGTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileGTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileGTE = data
+		case "extraErrFileLT":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileLT"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileLT = data
+		case "extraErrFileLTE":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileLTE"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileLTE = data
+		case "extraErrFileContains":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileContains"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileContains = data
+		case "extraErrFileHasPrefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileHasPrefix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileHasPrefix = data
+		case "extraErrFileHasSuffix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileHasSuffix"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileHasSuffix = data
+		case "extraErrFileIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileIsNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileIsNil = data
+		case "extraErrFileNotNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileNotNil"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileNotNil = data
+		case "extraErrFileEqualFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileEqualFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileEqualFold = data
+		case "extraErrFileContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("extraErrFileContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExtraErrFileContainsFold = data
+		case "hasSite":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSite"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSite = data
+		case "hasSiteWith":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hasSiteWith"))
+			data, err := ec.unmarshalOSiteWhereInput2ᚕᚖfleetgraphᚋentᚐSiteWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HasSiteWith = data
+		}
+	}
+	return it, nil
+}
+
+// UnmarshalValidationTestWhereInput unmarshals raw into the ValidationTestWhereInput input type, using the
+// unmarshaler bound to ctx's request. Call it from a resolver to decode an input
+// object that was not passed as a field argument.
+//
+// ctx must come from a gqlgen request; outside one there is no unmarshaler to use
+// and the returned error says so.
+func UnmarshalValidationTestWhereInput(ctx context.Context, raw any) (ent.ValidationTestWhereInput, error) {
+	var out ent.ValidationTestWhereInput
+	err := graphql.UnmarshalNamedInputFromContext(ctx, "ValidationTestWhereInput", raw, &out)
+	return out, err
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -20239,6 +23613,13 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
+	case ent.CatalogTest:
+		return ec._CatalogTest(ctx, sel, &obj)
+	case *ent.CatalogTest:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._CatalogTest(ctx, sel, obj)
 	case ent.BulkJob:
 		return ec._BulkJob(ctx, sel, &obj)
 	case *ent.BulkJob:
@@ -20246,6 +23627,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._BulkJob(ctx, sel, obj)
+	case ent.AnyValidationTest:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ValidationTest(ctx, sel, obj)
 	case *ent.Transition:
 		if obj == nil {
 			return graphql.Null
@@ -20311,6 +23697,26 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return typedObj
 		} else {
 			panic(fmt.Errorf("unexpected type %T; non-generated variants of Node must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
+func (ec *executionContext) _ValidationTest(ctx context.Context, sel ast.SelectionSet, obj ent.AnyValidationTest) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case ent.CatalogTest:
+		return ec._CatalogTest(ctx, sel, &obj)
+	case *ent.CatalogTest:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._CatalogTest(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of ValidationTest must implement graphql.Marshaler", obj))
 		}
 	}
 }
@@ -20911,6 +24317,202 @@ func (ec *executionContext) _BulkJob(ctx context.Context, sel ast.SelectionSet, 
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._BulkJob_done(ctx, field, obj)
+				})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var catalogTestImplementors = []string{"CatalogTest", "Node", "ValidationTest"}
+
+func (ec *executionContext) _CatalogTest(ctx context.Context, sel ast.SelectionSet, obj *ent.CatalogTest) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, catalogTestImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CatalogTest")
+		case "id":
+			out.Values[i] = ec._CatalogTest_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._CatalogTest_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "siteId":
+			out.Values[i] = ec._CatalogTest_siteId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kind":
+			out.Values[i] = ec._CatalogTest_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "testId":
+			out.Values[i] = ec._CatalogTest_testId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "version":
+			out.Values[i] = ec._CatalogTest_version(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "versionNumber":
+			out.Values[i] = ec._CatalogTest_versionNumber(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._CatalogTest_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "description":
+			out.Values[i] = ec._CatalogTest_description(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "contexts":
+			out.Values[i] = ec._CatalogTest_contexts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "supportedPlatforms":
+			out.Values[i] = ec._CatalogTest_supportedPlatforms(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "tags":
+			out.Values[i] = ec._CatalogTest_tags(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "components":
+			out.Values[i] = ec._CatalogTest_components(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "maxAttempts":
+			out.Values[i] = ec._CatalogTest_maxAttempts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "enabled":
+			out.Values[i] = ec._CatalogTest_enabled(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "verified":
+			out.Values[i] = ec._CatalogTest_verified(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "verifiedAt":
+			out.Values[i] = ec._CatalogTest_verifiedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "verifiedBy":
+			out.Values[i] = ec._CatalogTest_verifiedBy(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "modifiedBy":
+			out.Values[i] = ec._CatalogTest_modifiedBy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "modifiedAt":
+			out.Values[i] = ec._CatalogTest_modifiedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "readOnly":
+			out.Values[i] = ec._CatalogTest_readOnly(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "command":
+			out.Values[i] = ec._CatalogTest_command(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "args":
+			out.Values[i] = ec._CatalogTest_args(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "preCondition":
+			out.Values[i] = ec._CatalogTest_preCondition(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "imgName":
+			out.Values[i] = ec._CatalogTest_imgName(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "containerArg":
+			out.Values[i] = ec._CatalogTest_containerArg(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "executeInHost":
+			out.Values[i] = ec._CatalogTest_executeInHost(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "externalConfigFile":
+			out.Values[i] = ec._CatalogTest_externalConfigFile(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "extraOutputFile":
+			out.Values[i] = ec._CatalogTest_extraOutputFile(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "extraErrFile":
+			out.Values[i] = ec._CatalogTest_extraErrFile(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "site":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._CatalogTest_site(ctx, field, obj)
+				})
+		case "timeout":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._CatalogTest_timeout(ctx, field, obj)
+				})
+		case "effectiveEnabled":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._CatalogTest_effectiveEnabled(ctx, field, obj)
 				})
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -21928,6 +25530,12 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_transitions(ctx, field)
 				})
+		case "validationTests":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_validationTests(ctx, field)
+				})
 		case "viewer":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
 				true, true,
@@ -21981,6 +25589,18 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_previewSkuReplace(ctx, field)
+				})
+		case "validationTest":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_validationTest(ctx, field)
+				})
+		case "explainSelection":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_explainSelection(ctx, field)
 				})
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
@@ -22081,6 +25701,12 @@ func (ec *executionContext) _Site(ctx context.Context, sel ast.SelectionSet, obj
 				true, true,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Site_expectedMachines(ctx, field, obj)
+				})
+		case "validationTests":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Site_validationTests(ctx, field, obj)
 				})
 		case "allocations":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
@@ -22743,6 +26369,92 @@ func (ec *executionContext) _TransitionEdge(ctx context.Context, sel ast.Selecti
 			}
 		case "cursor":
 			out.Values[i] = ec._TransitionEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var validationTestConnectionImplementors = []string{"ValidationTestConnection"}
+
+func (ec *executionContext) _ValidationTestConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.ValidationTestConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, validationTestConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ValidationTestConnection")
+		case "edges":
+			out.Values[i] = ec._ValidationTestConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ValidationTestConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._ValidationTestConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ValidationTestConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var validationTestEdgeImplementors = []string{"ValidationTestEdge"}
+
+func (ec *executionContext) _ValidationTestEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.ValidationTestEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, validationTestEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ValidationTestEdge")
+		case "node":
+			out.Values[i] = ec._ValidationTestEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._ValidationTestEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -23474,6 +27186,67 @@ func (ec *executionContext) marshalNTransitionOrderField2ᚖfleetgraphᚋentᚐT
 
 func (ec *executionContext) unmarshalNTransitionWhereInput2ᚖfleetgraphᚋentᚐTransitionWhereInput(ctx context.Context, v any) (*ent.TransitionWhereInput, error) {
 	res, err := ec.unmarshalInputTransitionWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNValidationTest2fleetgraphᚋentᚐAnyValidationTest(ctx context.Context, sel ast.SelectionSet, v ent.AnyValidationTest) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ValidationTest!")
+		return graphql.Null
+	}
+	return ec._ValidationTest(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNValidationTest2ᚕfleetgraphᚋentᚐAnyValidationTestᚄ(ctx context.Context, sel ast.SelectionSet, v []ent.AnyValidationTest) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNValidationTest2fleetgraphᚋentᚐAnyValidationTest(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNValidationTestConnection2ᚖfleetgraphᚋentᚐValidationTestConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ValidationTestConnection) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ValidationTestConnection!")
+		return graphql.Null
+	}
+	return ec._ValidationTestConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNValidationTestKind2fleetgraphᚋfleetᚐValidationTestKind(ctx context.Context, v any) (fleet.ValidationTestKind, error) {
+	var res fleet.ValidationTestKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNValidationTestKind2fleetgraphᚋfleetᚐValidationTestKind(ctx context.Context, sel ast.SelectionSet, v fleet.ValidationTestKind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNValidationTestOrderField2ᚖfleetgraphᚋentᚐValidationTestOrderField(ctx context.Context, v any) (*ent.ValidationTestOrderField, error) {
+	var res = new(ent.ValidationTestOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNValidationTestOrderField2ᚖfleetgraphᚋentᚐValidationTestOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.ValidationTestOrderField) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ValidationTestOrderField!")
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNValidationTestWhereInput2ᚖfleetgraphᚋentᚐValidationTestWhereInput(ctx context.Context, v any) (*ent.ValidationTestWhereInput, error) {
+	res, err := ec.unmarshalInputValidationTestWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -24760,6 +28533,118 @@ func (ec *executionContext) unmarshalOTransitionWhereInput2ᚖfleetgraphᚋent�
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputTransitionWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOValidationTest2fleetgraphᚋentᚐAnyValidationTest(ctx context.Context, sel ast.SelectionSet, v ent.AnyValidationTest) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ValidationTest(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOValidationTestEdge2ᚕᚖfleetgraphᚋentᚐValidationTestEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ValidationTestEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOValidationTestEdge2ᚖfleetgraphᚋentᚐValidationTestEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOValidationTestEdge2ᚖfleetgraphᚋentᚐValidationTestEdge(ctx context.Context, sel ast.SelectionSet, v *ent.ValidationTestEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ValidationTestEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOValidationTestKind2ᚕfleetgraphᚋfleetᚐValidationTestKindᚄ(ctx context.Context, v any) ([]fleet.ValidationTestKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]fleet.ValidationTestKind, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNValidationTestKind2fleetgraphᚋfleetᚐValidationTestKind(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOValidationTestKind2ᚕfleetgraphᚋfleetᚐValidationTestKindᚄ(ctx context.Context, sel ast.SelectionSet, v []fleet.ValidationTestKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 64, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNValidationTestKind2fleetgraphᚋfleetᚐValidationTestKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOValidationTestKind2ᚖfleetgraphᚋfleetᚐValidationTestKind(ctx context.Context, v any) (*fleet.ValidationTestKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(fleet.ValidationTestKind)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOValidationTestKind2ᚖfleetgraphᚋfleetᚐValidationTestKind(ctx context.Context, sel ast.SelectionSet, v *fleet.ValidationTestKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOValidationTestOrder2ᚖfleetgraphᚋentᚐValidationTestOrder(ctx context.Context, v any) (*ent.ValidationTestOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputValidationTestOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOValidationTestWhereInput2ᚕᚖfleetgraphᚋentᚐValidationTestWhereInputᚄ(ctx context.Context, v any) ([]*ent.ValidationTestWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ValidationTestWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNValidationTestWhereInput2ᚖfleetgraphᚋentᚐValidationTestWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOValidationTestWhereInput2ᚖfleetgraphᚋentᚐValidationTestWhereInput(ctx context.Context, v any) (*ent.ValidationTestWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputValidationTestWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

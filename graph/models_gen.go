@@ -432,6 +432,42 @@ type DeleteSkuPayload struct {
 	DeletedSkuID string `json:"deletedSkuId"`
 }
 
+// Input of disableTest.
+type DisableTestInput struct {
+	// The version of the test.
+	ValidationTestID string `json:"validationTestId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of disableTest.
+type DisableTestPayload struct {
+	// The test after the call.
+	Test ent.AnyValidationTest `json:"test"`
+}
+
+// Whether runs can select a test, and who says so.
+type EffectiveEnabled struct {
+	// Whether they can.
+	Enabled bool `json:"enabled"`
+	// What decides it.
+	Cause fleet.EnablementCause `json:"cause"`
+}
+
+// Input of enableTest.
+type EnableTestInput struct {
+	// The version of the test.
+	ValidationTestID string `json:"validationTestId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of enableTest.
+type EnableTestPayload struct {
+	// The test after the call.
+	Test ent.AnyValidationTest `json:"test"`
+}
+
 // What an operator knows of a machine before it is seen.
 type ExpectedMachineItem struct {
 	// MAC address of the BMC, in any usual notation; unique at the site.
@@ -935,6 +971,18 @@ type SkuVerification struct {
 type Subscription struct {
 }
 
+// What a selection of tests says of one test.
+type TestVerdict struct {
+	// The test.
+	Test ent.AnyValidationTest `json:"test"`
+	// Whether it would run.
+	Selected bool `json:"selected"`
+	// The first rule that excludes it; null where none does.
+	Exclusion *fleet.TestExclusion `json:"exclusion,omitempty"`
+	// That rule in words; empty where none excludes it.
+	Message string `json:"message"`
+}
+
 // A change at a followed site.
 type TransitionEvent struct {
 	// The change; null in the first event of a subscription without a cursor, which tells where it starts.
@@ -1057,6 +1105,20 @@ type VerifyMachineSkuInput struct {
 type VerifyMachineSkuPayload struct {
 	// The machine, which waits for a fresh inventory.
 	Machine *ent.Machine `json:"machine"`
+}
+
+// Input of verifyTest.
+type VerifyTestInput struct {
+	// The version of the test.
+	ValidationTestID string `json:"validationTestId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey graphql.Omittable[*string] `json:"idempotencyKey,omitempty"`
+}
+
+// Payload of verifyTest.
+type VerifyTestPayload struct {
+	// The test after the call.
+	Test ent.AnyValidationTest `json:"test"`
 }
 
 // The caller: what its token says.

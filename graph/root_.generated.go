@@ -25,6 +25,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
 	BulkJob() BulkJobResolver
+	CatalogTest() CatalogTestResolver
 	ExpectedMachine() ExpectedMachineResolver
 	Machine() MachineResolver
 	Mutation() MutationResolver
@@ -199,6 +200,42 @@ type ComplexityRoot struct {
 		Job func(childComplexity int) int
 	}
 
+	CatalogTest struct {
+		Args               func(childComplexity int) int
+		Command            func(childComplexity int) int
+		Components         func(childComplexity int) int
+		ContainerArg       func(childComplexity int) int
+		Contexts           func(childComplexity int) int
+		CreatedAt          func(childComplexity int) int
+		Description        func(childComplexity int) int
+		EffectiveEnabled   func(childComplexity int) int
+		Enabled            func(childComplexity int) int
+		ExecuteInHost      func(childComplexity int) int
+		ExternalConfigFile func(childComplexity int) int
+		ExtraErrFile       func(childComplexity int) int
+		ExtraOutputFile    func(childComplexity int) int
+		ID                 func(childComplexity int) int
+		ImgName            func(childComplexity int) int
+		Kind               func(childComplexity int) int
+		MaxAttempts        func(childComplexity int) int
+		ModifiedAt         func(childComplexity int) int
+		ModifiedBy         func(childComplexity int) int
+		Name               func(childComplexity int) int
+		PreCondition       func(childComplexity int) int
+		ReadOnly           func(childComplexity int) int
+		Site               func(childComplexity int) int
+		SiteID             func(childComplexity int) int
+		SupportedPlatforms func(childComplexity int) int
+		Tags               func(childComplexity int) int
+		TestID             func(childComplexity int) int
+		Timeout            func(childComplexity int) int
+		Verified           func(childComplexity int) int
+		VerifiedAt         func(childComplexity int) int
+		VerifiedBy         func(childComplexity int) int
+		Version            func(childComplexity int) int
+		VersionNumber      func(childComplexity int) int
+	}
+
 	ChassisComponent struct {
 		Architecture func(childComplexity int) int
 		Model        func(childComplexity int) int
@@ -270,6 +307,10 @@ type ComplexityRoot struct {
 		DeletedSkuID func(childComplexity int) int
 	}
 
+	DisableTestPayload struct {
+		Test func(childComplexity int) int
+	}
+
 	DmiData struct {
 		BiosDate      func(childComplexity int) int
 		BiosVersion   func(childComplexity int) int
@@ -281,6 +322,15 @@ type ComplexityRoot struct {
 		ProductSerial func(childComplexity int) int
 		ProductSku    func(childComplexity int) int
 		SysVendor     func(childComplexity int) int
+	}
+
+	EffectiveEnabled struct {
+		Cause   func(childComplexity int) int
+		Enabled func(childComplexity int) int
+	}
+
+	EnableTestPayload struct {
+		Test func(childComplexity int) int
 	}
 
 	ExpectedMachine struct {
@@ -586,6 +636,8 @@ type ComplexityRoot struct {
 		DeleteExpectedMachine      func(childComplexity int, input DeleteExpectedMachineInput) int
 		DeleteMachine              func(childComplexity int, input DeleteMachineInput) int
 		DeleteSku                  func(childComplexity int, input DeleteSkuInput) int
+		DisableTest                func(childComplexity int, input DisableTestInput) int
+		EnableTest                 func(childComplexity int, input EnableTestInput) int
 		FinishWork                 func(childComplexity int, input FinishWorkInput) int
 		IssueToken                 func(childComplexity int, input IssueTokenInput) int
 		RaiseHealthAlert           func(childComplexity int, input RaiseHealthAlertInput) int
@@ -600,6 +652,7 @@ type ComplexityRoot struct {
 		UpdateSite                 func(childComplexity int, input UpdateSiteInput) int
 		UpdateSkuMetadata          func(childComplexity int, input UpdateSkuMetadataInput) int
 		VerifyMachineSku           func(childComplexity int, input VerifyMachineSkuInput) int
+		VerifyTest                 func(childComplexity int, input VerifyTestInput) int
 	}
 
 	NetworkInterface struct {
@@ -635,6 +688,7 @@ type ComplexityRoot struct {
 		Allocations       func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.AllocationOrder, where *ent.AllocationWhereInput) int
 		ExpectedMachine   func(childComplexity int, site string, bmcMacAddress string) int
 		ExpectedMachines  func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ExpectedMachineOrder, where *ent.ExpectedMachineWhereInput) int
+		ExplainSelection  func(childComplexity int, machineID string, context fleet.RunContext, contexts []fleet.RunContext, tags []string, allowedTests []string, runUnverifiedTests bool) int
 		ExplainSku        func(childComplexity int, machineID string, first *int) int
 		GenerateSku       func(childComplexity int, machineID string, name *string) int
 		HealthAlerts      func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.HealthAlertOrder, where *ent.HealthAlertWhereInput) int
@@ -651,6 +705,8 @@ type ComplexityRoot struct {
 		Skus              func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
 		Tokens            func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TokenOrder, where *ent.TokenWhereInput) int
 		Transitions       func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
+		ValidationTest    func(childComplexity int, site string, testID string, version string) int
+		ValidationTests   func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ValidationTestOrder, where *ent.ValidationTestWhereInput) int
 		Viewer            func(childComplexity int) int
 	}
 
@@ -716,6 +772,7 @@ type ComplexityRoot struct {
 		Skus              func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.SkuOrder, where *ent.SkuWhereInput) int
 		Transitions       func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.TransitionOrder, where *ent.TransitionWhereInput) int
 		UpdatedAt         func(childComplexity int) int
+		ValidationTests   func(childComplexity int, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ValidationTestOrder, where *ent.ValidationTestWhereInput) int
 	}
 
 	SiteConnection struct {
@@ -852,6 +909,13 @@ type ComplexityRoot struct {
 		ID     func(childComplexity int) int
 	}
 
+	TestVerdict struct {
+		Exclusion func(childComplexity int) int
+		Message   func(childComplexity int) int
+		Selected  func(childComplexity int) int
+		Test      func(childComplexity int) int
+	}
+
 	Token struct {
 		AllSites      func(childComplexity int) int
 		BmcMACAddress func(childComplexity int) int
@@ -946,8 +1010,24 @@ type ComplexityRoot struct {
 		Sku func(childComplexity int) int
 	}
 
+	ValidationTestConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	ValidationTestEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	VerifyMachineSkuPayload struct {
 		Machine func(childComplexity int) int
+	}
+
+	VerifyTestPayload struct {
+		Test func(childComplexity int) int
 	}
 
 	Viewer struct {
@@ -1600,6 +1680,205 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CancelJobPayload.Job(childComplexity), true
 
+	case "CatalogTest.args":
+		if e.ComplexityRoot.CatalogTest.Args == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Args(childComplexity), true
+	case "CatalogTest.command":
+		if e.ComplexityRoot.CatalogTest.Command == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Command(childComplexity), true
+	case "CatalogTest.components":
+		if e.ComplexityRoot.CatalogTest.Components == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Components(childComplexity), true
+	case "CatalogTest.containerArg":
+		if e.ComplexityRoot.CatalogTest.ContainerArg == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ContainerArg(childComplexity), true
+	case "CatalogTest.contexts":
+		if e.ComplexityRoot.CatalogTest.Contexts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Contexts(childComplexity), true
+	case "CatalogTest.createdAt":
+		if e.ComplexityRoot.CatalogTest.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.CreatedAt(childComplexity), true
+	case "CatalogTest.description":
+		if e.ComplexityRoot.CatalogTest.Description == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Description(childComplexity), true
+	case "CatalogTest.effectiveEnabled":
+		if e.ComplexityRoot.CatalogTest.EffectiveEnabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.EffectiveEnabled(childComplexity), true
+	case "CatalogTest.enabled":
+		if e.ComplexityRoot.CatalogTest.Enabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Enabled(childComplexity), true
+	case "CatalogTest.executeInHost":
+		if e.ComplexityRoot.CatalogTest.ExecuteInHost == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ExecuteInHost(childComplexity), true
+	case "CatalogTest.externalConfigFile":
+		if e.ComplexityRoot.CatalogTest.ExternalConfigFile == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ExternalConfigFile(childComplexity), true
+	case "CatalogTest.extraErrFile":
+		if e.ComplexityRoot.CatalogTest.ExtraErrFile == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ExtraErrFile(childComplexity), true
+	case "CatalogTest.extraOutputFile":
+		if e.ComplexityRoot.CatalogTest.ExtraOutputFile == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ExtraOutputFile(childComplexity), true
+	case "CatalogTest.id":
+		if e.ComplexityRoot.CatalogTest.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ID(childComplexity), true
+	case "CatalogTest.imgName":
+		if e.ComplexityRoot.CatalogTest.ImgName == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ImgName(childComplexity), true
+	case "CatalogTest.kind":
+		if e.ComplexityRoot.CatalogTest.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Kind(childComplexity), true
+	case "CatalogTest.maxAttempts":
+		if e.ComplexityRoot.CatalogTest.MaxAttempts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.MaxAttempts(childComplexity), true
+	case "CatalogTest.modifiedAt":
+		if e.ComplexityRoot.CatalogTest.ModifiedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ModifiedAt(childComplexity), true
+	case "CatalogTest.modifiedBy":
+		if e.ComplexityRoot.CatalogTest.ModifiedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ModifiedBy(childComplexity), true
+	case "CatalogTest.name":
+		if e.ComplexityRoot.CatalogTest.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Name(childComplexity), true
+	case "CatalogTest.preCondition":
+		if e.ComplexityRoot.CatalogTest.PreCondition == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.PreCondition(childComplexity), true
+	case "CatalogTest.readOnly":
+		if e.ComplexityRoot.CatalogTest.ReadOnly == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.ReadOnly(childComplexity), true
+	case "CatalogTest.site":
+		if e.ComplexityRoot.CatalogTest.Site == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Site(childComplexity), true
+	case "CatalogTest.siteId":
+		if e.ComplexityRoot.CatalogTest.SiteID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.SiteID(childComplexity), true
+	case "CatalogTest.supportedPlatforms":
+		if e.ComplexityRoot.CatalogTest.SupportedPlatforms == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.SupportedPlatforms(childComplexity), true
+	case "CatalogTest.tags":
+		if e.ComplexityRoot.CatalogTest.Tags == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Tags(childComplexity), true
+	case "CatalogTest.testId":
+		if e.ComplexityRoot.CatalogTest.TestID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.TestID(childComplexity), true
+	case "CatalogTest.timeout":
+		if e.ComplexityRoot.CatalogTest.Timeout == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Timeout(childComplexity), true
+	case "CatalogTest.verified":
+		if e.ComplexityRoot.CatalogTest.Verified == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Verified(childComplexity), true
+	case "CatalogTest.verifiedAt":
+		if e.ComplexityRoot.CatalogTest.VerifiedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.VerifiedAt(childComplexity), true
+	case "CatalogTest.verifiedBy":
+		if e.ComplexityRoot.CatalogTest.VerifiedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.VerifiedBy(childComplexity), true
+	case "CatalogTest.version":
+		if e.ComplexityRoot.CatalogTest.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.Version(childComplexity), true
+	case "CatalogTest.versionNumber":
+		if e.ComplexityRoot.CatalogTest.VersionNumber == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CatalogTest.VersionNumber(childComplexity), true
+
 	case "ChassisComponent.architecture":
 		if e.ComplexityRoot.ChassisComponent.Architecture == nil {
 			break
@@ -1788,6 +2067,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteSkuPayload.DeletedSkuID(childComplexity), true
 
+	case "DisableTestPayload.test":
+		if e.ComplexityRoot.DisableTestPayload.Test == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DisableTestPayload.Test(childComplexity), true
+
 	case "DmiData.biosDate":
 		if e.ComplexityRoot.DmiData.BiosDate == nil {
 			break
@@ -1848,6 +2134,26 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DmiData.SysVendor(childComplexity), true
+
+	case "EffectiveEnabled.cause":
+		if e.ComplexityRoot.EffectiveEnabled.Cause == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveEnabled.Cause(childComplexity), true
+	case "EffectiveEnabled.enabled":
+		if e.ComplexityRoot.EffectiveEnabled.Enabled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EffectiveEnabled.Enabled(childComplexity), true
+
+	case "EnableTestPayload.test":
+		if e.ComplexityRoot.EnableTestPayload.Test == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EnableTestPayload.Test(childComplexity), true
 
 	case "ExpectedMachine.bmcIpAddress":
 		if e.ComplexityRoot.ExpectedMachine.BmcIPAddress == nil {
@@ -3190,6 +3496,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteSku(childComplexity, args["input"].(DeleteSkuInput)), true
+	case "Mutation.disableTest":
+		if e.ComplexityRoot.Mutation.DisableTest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_disableTest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DisableTest(childComplexity, args["input"].(DisableTestInput)), true
+	case "Mutation.enableTest":
+		if e.ComplexityRoot.Mutation.EnableTest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_enableTest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EnableTest(childComplexity, args["input"].(EnableTestInput)), true
 	case "Mutation.finishWork":
 		if e.ComplexityRoot.Mutation.FinishWork == nil {
 			break
@@ -3344,6 +3672,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.VerifyMachineSku(childComplexity, args["input"].(VerifyMachineSkuInput)), true
+	case "Mutation.verifyTest":
+		if e.ComplexityRoot.Mutation.VerifyTest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_verifyTest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.VerifyTest(childComplexity, args["input"].(VerifyTestInput)), true
 
 	case "NetworkInterface.macAddress":
 		if e.ComplexityRoot.NetworkInterface.MacAddress == nil {
@@ -3484,6 +3823,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.ExpectedMachines(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.ExpectedMachineOrder), args["where"].(*ent.ExpectedMachineWhereInput)), true
+	case "Query.explainSelection":
+		if e.ComplexityRoot.Query.ExplainSelection == nil {
+			break
+		}
+
+		args, err := ec.field_Query_explainSelection_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ExplainSelection(childComplexity, args["machineId"].(string), args["context"].(fleet.RunContext), args["contexts"].([]fleet.RunContext), args["tags"].([]string), args["allowedTests"].([]string), args["runUnverifiedTests"].(bool)), true
 	case "Query.explainSku":
 		if e.ComplexityRoot.Query.ExplainSku == nil {
 			break
@@ -3661,6 +4011,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Transitions(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.TransitionOrder), args["where"].(*ent.TransitionWhereInput)), true
+	case "Query.validationTest":
+		if e.ComplexityRoot.Query.ValidationTest == nil {
+			break
+		}
+
+		args, err := ec.field_Query_validationTest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ValidationTest(childComplexity, args["site"].(string), args["testId"].(string), args["version"].(string)), true
+	case "Query.validationTests":
+		if e.ComplexityRoot.Query.ValidationTests == nil {
+			break
+		}
+
+		args, err := ec.field_Query_validationTests_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ValidationTests(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.ValidationTestOrder), args["where"].(*ent.ValidationTestWhereInput)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -3933,6 +4305,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Site.UpdatedAt(childComplexity), true
+	case "Site.validationTests":
+		if e.ComplexityRoot.Site.ValidationTests == nil {
+			break
+		}
+
+		args, err := ec.field_Site_validationTests_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Site.ValidationTests(childComplexity, args["after"].(*relay.Cursor), args["first"].(*int), args["before"].(*relay.Cursor), args["last"].(*int), args["orderBy"].(*ent.ValidationTestOrder), args["where"].(*ent.ValidationTestWhereInput)), true
 
 	case "SiteConnection.edges":
 		if e.ComplexityRoot.SiteConnection.Edges == nil {
@@ -4457,6 +4840,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.TestSetting.ID(childComplexity), true
 
+	case "TestVerdict.exclusion":
+		if e.ComplexityRoot.TestVerdict.Exclusion == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestVerdict.Exclusion(childComplexity), true
+	case "TestVerdict.message":
+		if e.ComplexityRoot.TestVerdict.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestVerdict.Message(childComplexity), true
+	case "TestVerdict.selected":
+		if e.ComplexityRoot.TestVerdict.Selected == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestVerdict.Selected(childComplexity), true
+	case "TestVerdict.test":
+		if e.ComplexityRoot.TestVerdict.Test == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TestVerdict.Test(childComplexity), true
+
 	case "Token.allSites":
 		if e.ComplexityRoot.Token.AllSites == nil {
 			break
@@ -4783,12 +5191,57 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateSkuMetadataPayload.Sku(childComplexity), true
 
+	case "ValidationTestConnection.edges":
+		if e.ComplexityRoot.ValidationTestConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ValidationTestConnection.Edges(childComplexity), true
+	case "ValidationTestConnection.nodes":
+		if e.ComplexityRoot.ValidationTestConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ValidationTestConnection.Nodes(childComplexity), true
+	case "ValidationTestConnection.pageInfo":
+		if e.ComplexityRoot.ValidationTestConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ValidationTestConnection.PageInfo(childComplexity), true
+	case "ValidationTestConnection.totalCount":
+		if e.ComplexityRoot.ValidationTestConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ValidationTestConnection.TotalCount(childComplexity), true
+
+	case "ValidationTestEdge.cursor":
+		if e.ComplexityRoot.ValidationTestEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ValidationTestEdge.Cursor(childComplexity), true
+	case "ValidationTestEdge.node":
+		if e.ComplexityRoot.ValidationTestEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ValidationTestEdge.Node(childComplexity), true
+
 	case "VerifyMachineSkuPayload.machine":
 		if e.ComplexityRoot.VerifyMachineSkuPayload.Machine == nil {
 			break
 		}
 
 		return e.ComplexityRoot.VerifyMachineSkuPayload.Machine(childComplexity), true
+
+	case "VerifyTestPayload.test":
+		if e.ComplexityRoot.VerifyTestPayload.Test == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VerifyTestPayload.Test(childComplexity), true
 
 	case "Viewer.allSites":
 		if e.ComplexityRoot.Viewer.AllSites == nil {
@@ -4867,6 +5320,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("DeleteExpectedMachineInput", ec.unmarshalInputDeleteExpectedMachineInput),
 			graphql.NewInputUnmarshaler("DeleteMachineInput", ec.unmarshalInputDeleteMachineInput),
 			graphql.NewInputUnmarshaler("DeleteSkuInput", ec.unmarshalInputDeleteSkuInput),
+			graphql.NewInputUnmarshaler("DisableTestInput", ec.unmarshalInputDisableTestInput),
+			graphql.NewInputUnmarshaler("EnableTestInput", ec.unmarshalInputEnableTestInput),
 			graphql.NewInputUnmarshaler("ExpectedMachineItem", ec.unmarshalInputExpectedMachineItem),
 			graphql.NewInputUnmarshaler("ExpectedMachineOrder", ec.unmarshalInputExpectedMachineOrder),
 			graphql.NewInputUnmarshaler("ExpectedMachinePatch", ec.unmarshalInputExpectedMachinePatch),
@@ -4913,7 +5368,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			graphql.NewInputUnmarshaler("UpdateExpectedMachinesInput", ec.unmarshalInputUpdateExpectedMachinesInput),
 			graphql.NewInputUnmarshaler("UpdateSiteInput", ec.unmarshalInputUpdateSiteInput),
 			graphql.NewInputUnmarshaler("UpdateSkuMetadataInput", ec.unmarshalInputUpdateSkuMetadataInput),
+			graphql.NewInputUnmarshaler("ValidationTestOrder", ec.unmarshalInputValidationTestOrder),
+			graphql.NewInputUnmarshaler("ValidationTestWhereInput", ec.unmarshalInputValidationTestWhereInput),
 			graphql.NewInputUnmarshaler("VerifyMachineSkuInput", ec.unmarshalInputVerifyMachineSkuInput),
+			graphql.NewInputUnmarshaler("VerifyTestInput", ec.unmarshalInputVerifyTestInput),
 		)
 	}
 	first := true
@@ -6537,6 +6995,135 @@ enum BulkOutcome @goModel(model: "fleetgraph/fleet.BulkOutcome") {
   The job ended before its turn.
   """
   CANCELLED
+}
+"""
+A test of the built-in catalog: a command on the host, or in a container of the old kind.
+"""
+type CatalogTest implements Node & ValidationTest {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  When it was created, by the server's clock.
+  """
+  createdAt: Time!
+  """
+  Id of the test's site.
+  """
+  siteId: ID!
+  """
+  Kind of the test.
+  """
+  kind: ValidationTestKind!
+  """
+  Id of the test at its site, the same in all its versions. Ids that differ only in case are one.
+  """
+  testId: String!
+  """
+  Version of the test, such as V1-T1731382251768493.
+  """
+  version: String!
+  """
+  Number of the version, by which versions are ordered.
+  """
+  versionNumber: Int!
+  """
+  Name of the test, for people.
+  """
+  name: String!
+  """
+  What the test is for.
+  """
+  description: String!
+  """
+  What kinds of run the test is for.
+  """
+  contexts: [RunContext!]!
+  """
+  Platforms of the machines that the test is for.
+  """
+  supportedPlatforms: [String!]!
+  """
+  Words by which a run can be limited to some tests.
+  """
+  tags: [String!]!
+  """
+  What the test exercises, such as GPU; for people.
+  """
+  components: [String!]!
+  """
+  How often the test is tried in one run while it cannot be run.
+  """
+  maxAttempts: Int!
+  """
+  Whether an operator has enabled the test; the site's configuration may say otherwise, see effectiveEnabled.
+  """
+  enabled: Boolean!
+  """
+  Whether an administrator has found the test itself to be right.
+  """
+  verified: Boolean!
+  """
+  When the test was verified here; null before, and for tests that came verified.
+  """
+  verifiedAt: Time
+  """
+  Who verified it; null where verifiedAt is.
+  """
+  verifiedBy: String
+  """
+  Who last changed it: a token's name, or System.
+  """
+  modifiedBy: String!
+  """
+  When it was last changed.
+  """
+  modifiedAt: Time!
+  """
+  Whether the definition is the product's own; it can be verified, enabled and disabled all the same.
+  """
+  readOnly: Boolean!
+  """
+  Program or shell fragment.
+  """
+  command: String!
+  """
+  What follows the command, after a blank.
+  """
+  args: String!
+  """
+  Program that decides whether the test applies to the machine; null without one.
+  """
+  preCondition: String
+  """
+  Image that the command runs in; null where it runs on the host.
+  """
+  imgName: String
+  """
+  Arguments of the container; null without any.
+  """
+  containerArg: String
+  """
+  Whether the command, in its container, works on the host's file system.
+  """
+  executeInHost: Boolean!
+  """
+  Where an external configuration is written before the test; its base name names it. Null without one.
+  """
+  externalConfigFile: String
+  """
+  File that the test writes more output to; null without one.
+  """
+  extraOutputFile: String
+  """
+  File that the test writes more errors to; null without one.
+  """
+  extraErrFile: String
+  """
+  The test's site.
+  """
+  site: Site!
 }
 """
 What holds a machine for itself.
@@ -10790,6 +11377,40 @@ type Query {
     """
     where: TransitionWhereInput
   ): TransitionConnection!
+  """
+  Tests, in all their versions, of the sites that the caller may see.
+  """
+  validationTests(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the validation tests; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: ValidationTestOrder
+
+    """
+    Only validation tests that this filter finds.
+    """
+    where: ValidationTestWhereInput
+  ): ValidationTestConnection!
 }
 """
 What a caller may do. Viewer, operator and admin include one another in this order; agent stands aside and acts on its own machine only.
@@ -10950,6 +11571,40 @@ type Site implements Node {
     """
     where: ExpectedMachineWhereInput
   ): ExpectedMachineConnection!
+  """
+  Tests that the site can run on its machines, in all their versions.
+  """
+  validationTests(
+    """
+    Only what comes after this position in the order.
+    """
+    after: Cursor
+
+    """
+    At most this many from the start, 0 to 200; 50 where neither first nor last is given.
+    """
+    first: Int
+
+    """
+    Only what comes before this position in the order.
+    """
+    before: Cursor
+
+    """
+    At most this many from the end, 0 to 200; not together with first.
+    """
+    last: Int
+
+    """
+    Order of the validation tests; by id, which is by time of creation, where it is absent.
+    """
+    orderBy: ValidationTestOrder
+
+    """
+    Only validation tests that this filter finds.
+    """
+    where: ValidationTestWhereInput
+  ): ValidationTestConnection!
   """
   Allocations at this site.
   """
@@ -11431,6 +12086,14 @@ input SiteWhereInput {
   It has at least one of its expected machines that all of these filters find; an empty list does not filter.
   """
   hasExpectedMachinesWith: [ExpectedMachineWhereInput!]
+  """
+  True: it has validation tests; false: it has none.
+  """
+  hasValidationTests: Boolean
+  """
+  It has at least one of its validation tests that all of these filters find; an empty list does not filter.
+  """
+  hasValidationTestsWith: [ValidationTestWhereInput!]
   """
   True: it has allocations; false: it has none.
   """
@@ -12106,6 +12769,10 @@ enum SubjectType @goModel(model: "fleetgraph/fleet.SubjectType") {
   A job.
   """
   JOB
+  """
+  A version of a validation test.
+  """
+  VALIDATION_TEST
 }
 """
 An issued bearer token. Only a hash of its secret is stored.
@@ -13386,6 +14053,1285 @@ input TransitionWhereInput {
   It has a machine that all of these filters find; an empty list does not filter.
   """
   hasMachineWith: [MachineWhereInput!]
+}
+"""
+One version of a test that a site can run on its machines. Expect new types.
+"""
+interface ValidationTest implements Node {
+  """
+  Opaque global id; its prefix tells the type and it sorts by creation time.
+  """
+  id: ID!
+  """
+  When it was created, by the server's clock.
+  """
+  createdAt: Time!
+  """
+  Id of the test's site.
+  """
+  siteId: ID!
+  """
+  Kind of the test.
+  """
+  kind: ValidationTestKind!
+  """
+  Id of the test at its site, the same in all its versions. Ids that differ only in case are one.
+  """
+  testId: String!
+  """
+  Version of the test, such as V1-T1731382251768493.
+  """
+  version: String!
+  """
+  Number of the version, by which versions are ordered.
+  """
+  versionNumber: Int!
+  """
+  Name of the test, for people.
+  """
+  name: String!
+  """
+  What the test is for.
+  """
+  description: String!
+  """
+  What kinds of run the test is for.
+  """
+  contexts: [RunContext!]!
+  """
+  Platforms of the machines that the test is for.
+  """
+  supportedPlatforms: [String!]!
+  """
+  Words by which a run can be limited to some tests.
+  """
+  tags: [String!]!
+  """
+  What the test exercises, such as GPU; for people.
+  """
+  components: [String!]!
+  """
+  How often the test is tried in one run while it cannot be run.
+  """
+  maxAttempts: Int!
+  """
+  Whether an operator has enabled the test; the site's configuration may say otherwise, see effectiveEnabled.
+  """
+  enabled: Boolean!
+  """
+  Whether an administrator has found the test itself to be right.
+  """
+  verified: Boolean!
+  """
+  When the test was verified here; null before, and for tests that came verified.
+  """
+  verifiedAt: Time
+  """
+  Who verified it; null where verifiedAt is.
+  """
+  verifiedBy: String
+  """
+  Who last changed it: a token's name, or System.
+  """
+  modifiedBy: String!
+  """
+  When it was last changed.
+  """
+  modifiedAt: Time!
+  """
+  The test's site.
+  """
+  site: Site!
+}
+"""
+A page of validation tests.
+"""
+type ValidationTestConnection {
+  """
+  The items of the page with their positions, in the order asked for.
+  """
+  edges: [ValidationTestEdge]
+  """
+  Where the page lies in the connection.
+  """
+  pageInfo: PageInfo!
+  """
+  Number of items in the whole connection that the filter finds, whatever the page; counted only when it is selected.
+  """
+  totalCount: Int!
+  """
+  The items of the page, in the order asked for.
+  """
+  nodes: [ValidationTest!]!
+}
+"""
+A validation test in a connection, with its position.
+"""
+type ValidationTestEdge {
+  """
+  The validation test.
+  """
+  node: ValidationTest
+  """
+  Position of the validation test; pass it as after or before to read what follows or precedes it.
+  """
+  cursor: Cursor!
+}
+"""
+The kind of a validation test. Expect new ones.
+"""
+enum ValidationTestKind @goModel(model: "fleetgraph/fleet.ValidationTestKind") {
+  """
+  Built in: a host command, or a container of the old kind.
+  """
+  CATALOG
+}
+"""
+Order of validation tests; what is equal is ordered by id in the same direction.
+"""
+input ValidationTestOrder {
+  """
+  Direction of the order.
+  """
+  direction: OrderDirection! = ASC
+  """
+  What is compared.
+  """
+  field: ValidationTestOrderField!
+}
+"""
+What validation tests can be ordered by.
+"""
+enum ValidationTestOrderField {
+  """
+  By createdAt: when it was created, by the server's clock.
+  """
+  CREATED_AT
+  """
+  By versionNumber: number of the version, by which versions are ordered.
+  """
+  VERSION_NUMBER
+  """
+  By name: name of the test, for people.
+  """
+  NAME
+}
+"""
+Filter of validation tests. All conditions given together must hold; one that is absent or null does not filter. Filters nest at most 8 deep.
+"""
+input ValidationTestWhereInput {
+  """
+  This filter must not find it.
+  """
+  not: ValidationTestWhereInput
+  """
+  All of these filters must find it; an empty list does not filter.
+  """
+  and: [ValidationTestWhereInput!]
+  """
+  At least one of these filters must find it; an empty list does not filter.
+  """
+  or: [ValidationTestWhereInput!]
+  """
+  Id equals this text.
+  """
+  id: ID
+  """
+  Id differs from this text.
+  """
+  idNEQ: ID
+  """
+  Id is one of these, at most 500; an empty list finds nothing.
+  """
+  idIn: [ID!]
+  """
+  Id is none of these, at most 500.
+  """
+  idNotIn: [ID!]
+  """
+  Id sorts after this text.
+  """
+  idGT: ID
+  """
+  Id sorts after this text or equals it.
+  """
+  idGTE: ID
+  """
+  Id sorts before this text.
+  """
+  idLT: ID
+  """
+  Id sorts before this text or equals it.
+  """
+  idLTE: ID
+  """
+  Id equals this text in any case.
+  """
+  idEqualFold: ID
+  """
+  Id contains this text in any case.
+  """
+  idContainsFold: ID
+  """
+  Created at equals this time.
+  """
+  createdAt: Time
+  """
+  Created at differs from this time.
+  """
+  createdAtNEQ: Time
+  """
+  Created at is one of these, at most 500; an empty list finds nothing.
+  """
+  createdAtIn: [Time!]
+  """
+  Created at is none of these, at most 500.
+  """
+  createdAtNotIn: [Time!]
+  """
+  Created at is after this time.
+  """
+  createdAtGT: Time
+  """
+  Created at is after this time or equals it.
+  """
+  createdAtGTE: Time
+  """
+  Created at is before this time.
+  """
+  createdAtLT: Time
+  """
+  Created at is before this time or equals it.
+  """
+  createdAtLTE: Time
+  """
+  Site id equals this text.
+  """
+  siteId: ID
+  """
+  Site id differs from this text.
+  """
+  siteIdNEQ: ID
+  """
+  Site id is one of these, at most 500; an empty list finds nothing.
+  """
+  siteIdIn: [ID!]
+  """
+  Site id is none of these, at most 500.
+  """
+  siteIdNotIn: [ID!]
+  """
+  Site id sorts after this text.
+  """
+  siteIdGT: ID
+  """
+  Site id sorts after this text or equals it.
+  """
+  siteIdGTE: ID
+  """
+  Site id sorts before this text.
+  """
+  siteIdLT: ID
+  """
+  Site id sorts before this text or equals it.
+  """
+  siteIdLTE: ID
+  """
+  Site id contains this text, case sensitive.
+  """
+  siteIdContains: ID
+  """
+  Site id starts with this text, case sensitive.
+  """
+  siteIdHasPrefix: ID
+  """
+  Site id ends with this text, case sensitive.
+  """
+  siteIdHasSuffix: ID
+  """
+  Site id equals this text in any case.
+  """
+  siteIdEqualFold: ID
+  """
+  Site id contains this text in any case.
+  """
+  siteIdContainsFold: ID
+  """
+  Kind equals this value.
+  """
+  kind: ValidationTestKind
+  """
+  Kind differs from this value.
+  """
+  kindNEQ: ValidationTestKind
+  """
+  Kind is one of these, at most 500; an empty list finds nothing.
+  """
+  kindIn: [ValidationTestKind!]
+  """
+  Kind is none of these, at most 500.
+  """
+  kindNotIn: [ValidationTestKind!]
+  """
+  Test id equals this text.
+  """
+  testId: String
+  """
+  Test id differs from this text.
+  """
+  testIdNEQ: String
+  """
+  Test id is one of these, at most 500; an empty list finds nothing.
+  """
+  testIdIn: [String!]
+  """
+  Test id is none of these, at most 500.
+  """
+  testIdNotIn: [String!]
+  """
+  Test id sorts after this text.
+  """
+  testIdGT: String
+  """
+  Test id sorts after this text or equals it.
+  """
+  testIdGTE: String
+  """
+  Test id sorts before this text.
+  """
+  testIdLT: String
+  """
+  Test id sorts before this text or equals it.
+  """
+  testIdLTE: String
+  """
+  Test id contains this text, case sensitive.
+  """
+  testIdContains: String
+  """
+  Test id starts with this text, case sensitive.
+  """
+  testIdHasPrefix: String
+  """
+  Test id ends with this text, case sensitive.
+  """
+  testIdHasSuffix: String
+  """
+  Test id equals this text in any case.
+  """
+  testIdEqualFold: String
+  """
+  Test id contains this text in any case.
+  """
+  testIdContainsFold: String
+  """
+  Version equals this text.
+  """
+  version: String
+  """
+  Version differs from this text.
+  """
+  versionNEQ: String
+  """
+  Version is one of these, at most 500; an empty list finds nothing.
+  """
+  versionIn: [String!]
+  """
+  Version is none of these, at most 500.
+  """
+  versionNotIn: [String!]
+  """
+  Version sorts after this text.
+  """
+  versionGT: String
+  """
+  Version sorts after this text or equals it.
+  """
+  versionGTE: String
+  """
+  Version sorts before this text.
+  """
+  versionLT: String
+  """
+  Version sorts before this text or equals it.
+  """
+  versionLTE: String
+  """
+  Version contains this text, case sensitive.
+  """
+  versionContains: String
+  """
+  Version starts with this text, case sensitive.
+  """
+  versionHasPrefix: String
+  """
+  Version ends with this text, case sensitive.
+  """
+  versionHasSuffix: String
+  """
+  Version equals this text in any case.
+  """
+  versionEqualFold: String
+  """
+  Version contains this text in any case.
+  """
+  versionContainsFold: String
+  """
+  Version number equals this value.
+  """
+  versionNumber: Int
+  """
+  Version number differs from this value.
+  """
+  versionNumberNEQ: Int
+  """
+  Version number is one of these, at most 500; an empty list finds nothing.
+  """
+  versionNumberIn: [Int!]
+  """
+  Version number is none of these, at most 500.
+  """
+  versionNumberNotIn: [Int!]
+  """
+  Version number is greater than this value.
+  """
+  versionNumberGT: Int
+  """
+  Version number is greater than this value or equals it.
+  """
+  versionNumberGTE: Int
+  """
+  Version number is less than this value.
+  """
+  versionNumberLT: Int
+  """
+  Version number is less than this value or equals it.
+  """
+  versionNumberLTE: Int
+  """
+  Name equals this text.
+  """
+  name: String
+  """
+  Name differs from this text.
+  """
+  nameNEQ: String
+  """
+  Name is one of these, at most 500; an empty list finds nothing.
+  """
+  nameIn: [String!]
+  """
+  Name is none of these, at most 500.
+  """
+  nameNotIn: [String!]
+  """
+  Name sorts after this text.
+  """
+  nameGT: String
+  """
+  Name sorts after this text or equals it.
+  """
+  nameGTE: String
+  """
+  Name sorts before this text.
+  """
+  nameLT: String
+  """
+  Name sorts before this text or equals it.
+  """
+  nameLTE: String
+  """
+  Name contains this text, case sensitive.
+  """
+  nameContains: String
+  """
+  Name starts with this text, case sensitive.
+  """
+  nameHasPrefix: String
+  """
+  Name ends with this text, case sensitive.
+  """
+  nameHasSuffix: String
+  """
+  Name equals this text in any case.
+  """
+  nameEqualFold: String
+  """
+  Name contains this text in any case.
+  """
+  nameContainsFold: String
+  """
+  Description equals this text.
+  """
+  description: String
+  """
+  Description differs from this text.
+  """
+  descriptionNEQ: String
+  """
+  Description is one of these, at most 500; an empty list finds nothing.
+  """
+  descriptionIn: [String!]
+  """
+  Description is none of these, at most 500.
+  """
+  descriptionNotIn: [String!]
+  """
+  Description sorts after this text.
+  """
+  descriptionGT: String
+  """
+  Description sorts after this text or equals it.
+  """
+  descriptionGTE: String
+  """
+  Description sorts before this text.
+  """
+  descriptionLT: String
+  """
+  Description sorts before this text or equals it.
+  """
+  descriptionLTE: String
+  """
+  Description contains this text, case sensitive.
+  """
+  descriptionContains: String
+  """
+  Description starts with this text, case sensitive.
+  """
+  descriptionHasPrefix: String
+  """
+  Description ends with this text, case sensitive.
+  """
+  descriptionHasSuffix: String
+  """
+  Description equals this text in any case.
+  """
+  descriptionEqualFold: String
+  """
+  Description contains this text in any case.
+  """
+  descriptionContainsFold: String
+  """
+  Max attempts equals this value.
+  """
+  maxAttempts: Int
+  """
+  Max attempts differs from this value.
+  """
+  maxAttemptsNEQ: Int
+  """
+  Max attempts is one of these, at most 500; an empty list finds nothing.
+  """
+  maxAttemptsIn: [Int!]
+  """
+  Max attempts is none of these, at most 500.
+  """
+  maxAttemptsNotIn: [Int!]
+  """
+  Max attempts is greater than this value.
+  """
+  maxAttemptsGT: Int
+  """
+  Max attempts is greater than this value or equals it.
+  """
+  maxAttemptsGTE: Int
+  """
+  Max attempts is less than this value.
+  """
+  maxAttemptsLT: Int
+  """
+  Max attempts is less than this value or equals it.
+  """
+  maxAttemptsLTE: Int
+  """
+  Enabled equals this value.
+  """
+  enabled: Boolean
+  """
+  Enabled differs from this value.
+  """
+  enabledNEQ: Boolean
+  """
+  Verified equals this value.
+  """
+  verified: Boolean
+  """
+  Verified differs from this value.
+  """
+  verifiedNEQ: Boolean
+  """
+  Verified at equals this time.
+  """
+  verifiedAt: Time
+  """
+  Verified at is not null and differs from this time.
+  """
+  verifiedAtNEQ: Time
+  """
+  Verified at is one of these, at most 500; an empty list finds nothing.
+  """
+  verifiedAtIn: [Time!]
+  """
+  Verified at is not null and is none of these, at most 500.
+  """
+  verifiedAtNotIn: [Time!]
+  """
+  Verified at is after this time.
+  """
+  verifiedAtGT: Time
+  """
+  Verified at is after this time or equals it.
+  """
+  verifiedAtGTE: Time
+  """
+  Verified at is before this time.
+  """
+  verifiedAtLT: Time
+  """
+  Verified at is before this time or equals it.
+  """
+  verifiedAtLTE: Time
+  """
+  Verified at is null when true, is not null when false.
+  """
+  verifiedAtIsNil: Boolean
+  """
+  Verified at is not null when true, is null when false.
+  """
+  verifiedAtNotNil: Boolean
+  """
+  Verified by equals this text.
+  """
+  verifiedBy: String
+  """
+  Verified by is not null and differs from this text.
+  """
+  verifiedByNEQ: String
+  """
+  Verified by is one of these, at most 500; an empty list finds nothing.
+  """
+  verifiedByIn: [String!]
+  """
+  Verified by is not null and is none of these, at most 500.
+  """
+  verifiedByNotIn: [String!]
+  """
+  Verified by sorts after this text.
+  """
+  verifiedByGT: String
+  """
+  Verified by sorts after this text or equals it.
+  """
+  verifiedByGTE: String
+  """
+  Verified by sorts before this text.
+  """
+  verifiedByLT: String
+  """
+  Verified by sorts before this text or equals it.
+  """
+  verifiedByLTE: String
+  """
+  Verified by contains this text, case sensitive.
+  """
+  verifiedByContains: String
+  """
+  Verified by starts with this text, case sensitive.
+  """
+  verifiedByHasPrefix: String
+  """
+  Verified by ends with this text, case sensitive.
+  """
+  verifiedByHasSuffix: String
+  """
+  Verified by is null when true, is not null when false.
+  """
+  verifiedByIsNil: Boolean
+  """
+  Verified by is not null when true, is null when false.
+  """
+  verifiedByNotNil: Boolean
+  """
+  Verified by equals this text in any case.
+  """
+  verifiedByEqualFold: String
+  """
+  Verified by contains this text in any case.
+  """
+  verifiedByContainsFold: String
+  """
+  Modified by equals this text.
+  """
+  modifiedBy: String
+  """
+  Modified by differs from this text.
+  """
+  modifiedByNEQ: String
+  """
+  Modified by is one of these, at most 500; an empty list finds nothing.
+  """
+  modifiedByIn: [String!]
+  """
+  Modified by is none of these, at most 500.
+  """
+  modifiedByNotIn: [String!]
+  """
+  Modified by sorts after this text.
+  """
+  modifiedByGT: String
+  """
+  Modified by sorts after this text or equals it.
+  """
+  modifiedByGTE: String
+  """
+  Modified by sorts before this text.
+  """
+  modifiedByLT: String
+  """
+  Modified by sorts before this text or equals it.
+  """
+  modifiedByLTE: String
+  """
+  Modified by contains this text, case sensitive.
+  """
+  modifiedByContains: String
+  """
+  Modified by starts with this text, case sensitive.
+  """
+  modifiedByHasPrefix: String
+  """
+  Modified by ends with this text, case sensitive.
+  """
+  modifiedByHasSuffix: String
+  """
+  Modified by equals this text in any case.
+  """
+  modifiedByEqualFold: String
+  """
+  Modified by contains this text in any case.
+  """
+  modifiedByContainsFold: String
+  """
+  Modified at equals this time.
+  """
+  modifiedAt: Time
+  """
+  Modified at differs from this time.
+  """
+  modifiedAtNEQ: Time
+  """
+  Modified at is one of these, at most 500; an empty list finds nothing.
+  """
+  modifiedAtIn: [Time!]
+  """
+  Modified at is none of these, at most 500.
+  """
+  modifiedAtNotIn: [Time!]
+  """
+  Modified at is after this time.
+  """
+  modifiedAtGT: Time
+  """
+  Modified at is after this time or equals it.
+  """
+  modifiedAtGTE: Time
+  """
+  Modified at is before this time.
+  """
+  modifiedAtLT: Time
+  """
+  Modified at is before this time or equals it.
+  """
+  modifiedAtLTE: Time
+  """
+  Read only equals this value.
+  """
+  readOnly: Boolean
+  """
+  Read only differs from this value.
+  """
+  readOnlyNEQ: Boolean
+  """
+  Command equals this text.
+  """
+  command: String
+  """
+  Command differs from this text.
+  """
+  commandNEQ: String
+  """
+  Command is one of these, at most 500; an empty list finds nothing.
+  """
+  commandIn: [String!]
+  """
+  Command is none of these, at most 500.
+  """
+  commandNotIn: [String!]
+  """
+  Command sorts after this text.
+  """
+  commandGT: String
+  """
+  Command sorts after this text or equals it.
+  """
+  commandGTE: String
+  """
+  Command sorts before this text.
+  """
+  commandLT: String
+  """
+  Command sorts before this text or equals it.
+  """
+  commandLTE: String
+  """
+  Command contains this text, case sensitive.
+  """
+  commandContains: String
+  """
+  Command starts with this text, case sensitive.
+  """
+  commandHasPrefix: String
+  """
+  Command ends with this text, case sensitive.
+  """
+  commandHasSuffix: String
+  """
+  Command equals this text in any case.
+  """
+  commandEqualFold: String
+  """
+  Command contains this text in any case.
+  """
+  commandContainsFold: String
+  """
+  Args equals this text.
+  """
+  args: String
+  """
+  Args differs from this text.
+  """
+  argsNEQ: String
+  """
+  Args is one of these, at most 500; an empty list finds nothing.
+  """
+  argsIn: [String!]
+  """
+  Args is none of these, at most 500.
+  """
+  argsNotIn: [String!]
+  """
+  Args sorts after this text.
+  """
+  argsGT: String
+  """
+  Args sorts after this text or equals it.
+  """
+  argsGTE: String
+  """
+  Args sorts before this text.
+  """
+  argsLT: String
+  """
+  Args sorts before this text or equals it.
+  """
+  argsLTE: String
+  """
+  Args contains this text, case sensitive.
+  """
+  argsContains: String
+  """
+  Args starts with this text, case sensitive.
+  """
+  argsHasPrefix: String
+  """
+  Args ends with this text, case sensitive.
+  """
+  argsHasSuffix: String
+  """
+  Args equals this text in any case.
+  """
+  argsEqualFold: String
+  """
+  Args contains this text in any case.
+  """
+  argsContainsFold: String
+  """
+  Pre condition equals this text.
+  """
+  preCondition: String
+  """
+  Pre condition is not null and differs from this text.
+  """
+  preConditionNEQ: String
+  """
+  Pre condition is one of these, at most 500; an empty list finds nothing.
+  """
+  preConditionIn: [String!]
+  """
+  Pre condition is not null and is none of these, at most 500.
+  """
+  preConditionNotIn: [String!]
+  """
+  Pre condition sorts after this text.
+  """
+  preConditionGT: String
+  """
+  Pre condition sorts after this text or equals it.
+  """
+  preConditionGTE: String
+  """
+  Pre condition sorts before this text.
+  """
+  preConditionLT: String
+  """
+  Pre condition sorts before this text or equals it.
+  """
+  preConditionLTE: String
+  """
+  Pre condition contains this text, case sensitive.
+  """
+  preConditionContains: String
+  """
+  Pre condition starts with this text, case sensitive.
+  """
+  preConditionHasPrefix: String
+  """
+  Pre condition ends with this text, case sensitive.
+  """
+  preConditionHasSuffix: String
+  """
+  Pre condition is null when true, is not null when false.
+  """
+  preConditionIsNil: Boolean
+  """
+  Pre condition is not null when true, is null when false.
+  """
+  preConditionNotNil: Boolean
+  """
+  Pre condition equals this text in any case.
+  """
+  preConditionEqualFold: String
+  """
+  Pre condition contains this text in any case.
+  """
+  preConditionContainsFold: String
+  """
+  Img name equals this text.
+  """
+  imgName: String
+  """
+  Img name is not null and differs from this text.
+  """
+  imgNameNEQ: String
+  """
+  Img name is one of these, at most 500; an empty list finds nothing.
+  """
+  imgNameIn: [String!]
+  """
+  Img name is not null and is none of these, at most 500.
+  """
+  imgNameNotIn: [String!]
+  """
+  Img name sorts after this text.
+  """
+  imgNameGT: String
+  """
+  Img name sorts after this text or equals it.
+  """
+  imgNameGTE: String
+  """
+  Img name sorts before this text.
+  """
+  imgNameLT: String
+  """
+  Img name sorts before this text or equals it.
+  """
+  imgNameLTE: String
+  """
+  Img name contains this text, case sensitive.
+  """
+  imgNameContains: String
+  """
+  Img name starts with this text, case sensitive.
+  """
+  imgNameHasPrefix: String
+  """
+  Img name ends with this text, case sensitive.
+  """
+  imgNameHasSuffix: String
+  """
+  Img name is null when true, is not null when false.
+  """
+  imgNameIsNil: Boolean
+  """
+  Img name is not null when true, is null when false.
+  """
+  imgNameNotNil: Boolean
+  """
+  Img name equals this text in any case.
+  """
+  imgNameEqualFold: String
+  """
+  Img name contains this text in any case.
+  """
+  imgNameContainsFold: String
+  """
+  Container arg equals this text.
+  """
+  containerArg: String
+  """
+  Container arg is not null and differs from this text.
+  """
+  containerArgNEQ: String
+  """
+  Container arg is one of these, at most 500; an empty list finds nothing.
+  """
+  containerArgIn: [String!]
+  """
+  Container arg is not null and is none of these, at most 500.
+  """
+  containerArgNotIn: [String!]
+  """
+  Container arg sorts after this text.
+  """
+  containerArgGT: String
+  """
+  Container arg sorts after this text or equals it.
+  """
+  containerArgGTE: String
+  """
+  Container arg sorts before this text.
+  """
+  containerArgLT: String
+  """
+  Container arg sorts before this text or equals it.
+  """
+  containerArgLTE: String
+  """
+  Container arg contains this text, case sensitive.
+  """
+  containerArgContains: String
+  """
+  Container arg starts with this text, case sensitive.
+  """
+  containerArgHasPrefix: String
+  """
+  Container arg ends with this text, case sensitive.
+  """
+  containerArgHasSuffix: String
+  """
+  Container arg is null when true, is not null when false.
+  """
+  containerArgIsNil: Boolean
+  """
+  Container arg is not null when true, is null when false.
+  """
+  containerArgNotNil: Boolean
+  """
+  Container arg equals this text in any case.
+  """
+  containerArgEqualFold: String
+  """
+  Container arg contains this text in any case.
+  """
+  containerArgContainsFold: String
+  """
+  Execute in host equals this value.
+  """
+  executeInHost: Boolean
+  """
+  Execute in host differs from this value.
+  """
+  executeInHostNEQ: Boolean
+  """
+  External config file equals this text.
+  """
+  externalConfigFile: String
+  """
+  External config file is not null and differs from this text.
+  """
+  externalConfigFileNEQ: String
+  """
+  External config file is one of these, at most 500; an empty list finds nothing.
+  """
+  externalConfigFileIn: [String!]
+  """
+  External config file is not null and is none of these, at most 500.
+  """
+  externalConfigFileNotIn: [String!]
+  """
+  External config file sorts after this text.
+  """
+  externalConfigFileGT: String
+  """
+  External config file sorts after this text or equals it.
+  """
+  externalConfigFileGTE: String
+  """
+  External config file sorts before this text.
+  """
+  externalConfigFileLT: String
+  """
+  External config file sorts before this text or equals it.
+  """
+  externalConfigFileLTE: String
+  """
+  External config file contains this text, case sensitive.
+  """
+  externalConfigFileContains: String
+  """
+  External config file starts with this text, case sensitive.
+  """
+  externalConfigFileHasPrefix: String
+  """
+  External config file ends with this text, case sensitive.
+  """
+  externalConfigFileHasSuffix: String
+  """
+  External config file is null when true, is not null when false.
+  """
+  externalConfigFileIsNil: Boolean
+  """
+  External config file is not null when true, is null when false.
+  """
+  externalConfigFileNotNil: Boolean
+  """
+  External config file equals this text in any case.
+  """
+  externalConfigFileEqualFold: String
+  """
+  External config file contains this text in any case.
+  """
+  externalConfigFileContainsFold: String
+  """
+  Extra output file equals this text.
+  """
+  extraOutputFile: String
+  """
+  Extra output file is not null and differs from this text.
+  """
+  extraOutputFileNEQ: String
+  """
+  Extra output file is one of these, at most 500; an empty list finds nothing.
+  """
+  extraOutputFileIn: [String!]
+  """
+  Extra output file is not null and is none of these, at most 500.
+  """
+  extraOutputFileNotIn: [String!]
+  """
+  Extra output file sorts after this text.
+  """
+  extraOutputFileGT: String
+  """
+  Extra output file sorts after this text or equals it.
+  """
+  extraOutputFileGTE: String
+  """
+  Extra output file sorts before this text.
+  """
+  extraOutputFileLT: String
+  """
+  Extra output file sorts before this text or equals it.
+  """
+  extraOutputFileLTE: String
+  """
+  Extra output file contains this text, case sensitive.
+  """
+  extraOutputFileContains: String
+  """
+  Extra output file starts with this text, case sensitive.
+  """
+  extraOutputFileHasPrefix: String
+  """
+  Extra output file ends with this text, case sensitive.
+  """
+  extraOutputFileHasSuffix: String
+  """
+  Extra output file is null when true, is not null when false.
+  """
+  extraOutputFileIsNil: Boolean
+  """
+  Extra output file is not null when true, is null when false.
+  """
+  extraOutputFileNotNil: Boolean
+  """
+  Extra output file equals this text in any case.
+  """
+  extraOutputFileEqualFold: String
+  """
+  Extra output file contains this text in any case.
+  """
+  extraOutputFileContainsFold: String
+  """
+  Extra err file equals this text.
+  """
+  extraErrFile: String
+  """
+  Extra err file is not null and differs from this text.
+  """
+  extraErrFileNEQ: String
+  """
+  Extra err file is one of these, at most 500; an empty list finds nothing.
+  """
+  extraErrFileIn: [String!]
+  """
+  Extra err file is not null and is none of these, at most 500.
+  """
+  extraErrFileNotIn: [String!]
+  """
+  Extra err file sorts after this text.
+  """
+  extraErrFileGT: String
+  """
+  Extra err file sorts after this text or equals it.
+  """
+  extraErrFileGTE: String
+  """
+  Extra err file sorts before this text.
+  """
+  extraErrFileLT: String
+  """
+  Extra err file sorts before this text or equals it.
+  """
+  extraErrFileLTE: String
+  """
+  Extra err file contains this text, case sensitive.
+  """
+  extraErrFileContains: String
+  """
+  Extra err file starts with this text, case sensitive.
+  """
+  extraErrFileHasPrefix: String
+  """
+  Extra err file ends with this text, case sensitive.
+  """
+  extraErrFileHasSuffix: String
+  """
+  Extra err file is null when true, is not null when false.
+  """
+  extraErrFileIsNil: Boolean
+  """
+  Extra err file is not null when true, is null when false.
+  """
+  extraErrFileNotNil: Boolean
+  """
+  Extra err file equals this text in any case.
+  """
+  extraErrFileEqualFold: String
+  """
+  Extra err file contains this text in any case.
+  """
+  extraErrFileContainsFold: String
+  """
+  True: it has a site; false: it has none.
+  """
+  hasSite: Boolean
+  """
+  It has a site that all of these filters find; an empty list does not filter.
+  """
+  hasSiteWith: [SiteWhereInput!]
 }
 `, BuiltIn: false},
 	{Name: "../schema/expected_machine.graphql", Input: `extend type Query {
@@ -15090,6 +17036,161 @@ type TransitionEvent {
   cursor: Cursor!
 }
 `, BuiltIn: false},
+	{Name: "../schema/validation.graphql", Input: `extend type Query {
+  "The version of a test at a site; null where there is none or the caller may not see it. Ids in any case are one."
+  validationTest(
+    "Name of the site."
+    site: String!
+    "Id of the test."
+    testId: String!
+    "Version of the test, such as V1-T1731382251768493."
+    version: String!
+  ): ValidationTest
+  """
+  What a run of a machine would be made of if it was claimed now: every version of every test of its site, with the first
+  rule that excludes it. Those that are selected come first, in the order in which they would run.
+  """
+  explainSelection(
+    "The machine."
+    machineId: ID!
+    "Context of the run."
+    context: RunContext!
+    "Select the tests of these contexts instead; empty or absent: those of the run's own."
+    contexts: [RunContext!]
+    "Limit the run to tests with at least one of these tags; empty or absent: no limit."
+    tags: [String!]
+    "Limit the run to tests with these ids, in any case; empty or absent: no limit."
+    allowedTests: [String!]
+    "Whether tests that nobody has verified may run."
+    runUnverifiedTests: Boolean! = false
+  ): [TestVerdict!]!
+}
+
+extend type Mutation {
+  "Records that a test of the catalog was found to be right, so that it runs in the machines' lives. Role: admin."
+  verifyTest("Which version of which test." input: VerifyTestInput!): VerifyTestPayload!
+  "Enables a test of the catalog. The site's configuration may say otherwise: see effectiveEnabled. Role: admin."
+  enableTest("Which version of which test." input: EnableTestInput!): EnableTestPayload!
+  "Disables a test of the catalog. The site's configuration may say otherwise: see effectiveEnabled. Role: admin."
+  disableTest("Which version of which test." input: DisableTestInput!): DisableTestPayload!
+}
+
+extend interface ValidationTest {
+  "How long one attempt may take."
+  timeout: Duration!
+  "Whether runs can select the test, by the operator's setting and the site's configuration together."
+  effectiveEnabled: EffectiveEnabled!
+}
+
+extend type CatalogTest {
+  "How long one attempt may take."
+  timeout: Duration!
+  "Whether runs can select the test, by the operator's setting and the site's configuration together."
+  effectiveEnabled: EffectiveEnabled!
+}
+
+"Whether runs can select a test, and who says so."
+type EffectiveEnabled {
+  "Whether they can."
+  enabled: Boolean!
+  "What decides it."
+  cause: EnablementCause!
+}
+
+"What decides whether a test is enabled. Expect new values."
+enum EnablementCause {
+  "The operator's setting of the test."
+  OPERATOR
+  "The site's mode of test selection."
+  SITE_MODE
+  "The site's configuration, which names the test."
+  SITE_TEST
+}
+
+"What a selection of tests says of one test."
+type TestVerdict {
+  "The test."
+  test: ValidationTest!
+  "Whether it would run."
+  selected: Boolean!
+  "The first rule that excludes it; null where none does."
+  exclusion: TestExclusion
+  "That rule in words; empty where none excludes it."
+  message: String!
+}
+
+"A rule that excludes a test from a run, in the order in which they are looked at. Expect new values."
+enum TestExclusion {
+  "The site has machine validation switched off."
+  VALIDATION_DISABLED
+  "The test is not enabled."
+  NOT_ENABLED
+  "Nobody has verified the test."
+  NOT_VERIFIED
+  "The test is not for this context."
+  OTHER_CONTEXT
+  "The test is not for this platform."
+  OTHER_PLATFORM
+  "The test has none of the tags."
+  OTHER_TAGS
+  "The test is not on the list of those allowed."
+  NOT_ALLOWED
+  "Another version of the test is selected."
+  OTHER_VERSION
+}
+
+"Input of verifyTest."
+input VerifyTestInput {
+  "The version of the test."
+  validationTestId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of verifyTest."
+type VerifyTestPayload {
+  "The test after the call."
+  test: ValidationTest!
+}
+
+"Input of enableTest."
+input EnableTestInput {
+  "The version of the test."
+  validationTestId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of enableTest."
+type EnableTestPayload {
+  "The test after the call."
+  test: ValidationTest!
+}
+
+"Input of disableTest."
+input DisableTestInput {
+  "The version of the test."
+  validationTestId: ID!
+  "Key under which a repeat of the same call returns the first result, for 24 hours."
+  idempotencyKey: String
+}
+
+"Payload of disableTest."
+type DisableTestPayload {
+  "The test after the call."
+  test: ValidationTest!
+}
+
+"The situation in which a validation run takes place, and that a test is for."
+enum RunContext {
+  "The machine was discovered, and has not been READY yet."
+  DISCOVERY
+  "The machine came back from a tenant."
+  CLEANUP
+  "A person asked for the run."
+  ON_DEMAND
+}
+`, BuiltIn: false},
 	{Name: "../schema/work.graphql", Input: `extend type Mutation {
   """
   Hands the agent of a machine the oldest thing that is wanted of its host, again until it is finished; null where
@@ -15678,6 +17779,14 @@ func (ec *executionContext) childFields_DeleteSkuPayload(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type DeleteSkuPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DisableTestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "test":
+		return ec.fieldContext_DisableTestPayload_test(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DisableTestPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DmiData(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "boardName":
@@ -15702,6 +17811,24 @@ func (ec *executionContext) childFields_DmiData(ctx context.Context, field graph
 		return ec.fieldContext_DmiData_sysVendor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DmiData", field.Name)
+}
+
+func (ec *executionContext) childFields_EffectiveEnabled(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "enabled":
+		return ec.fieldContext_EffectiveEnabled_enabled(ctx, field)
+	case "cause":
+		return ec.fieldContext_EffectiveEnabled_cause(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EffectiveEnabled", field.Name)
+}
+
+func (ec *executionContext) childFields_EnableTestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "test":
+		return ec.fieldContext_EnableTestPayload_test(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EnableTestPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ExpectedMachine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -16346,6 +18473,8 @@ func (ec *executionContext) childFields_Site(ctx context.Context, field graphql.
 		return ec.fieldContext_Site_machines(ctx, field)
 	case "expectedMachines":
 		return ec.fieldContext_Site_expectedMachines(ctx, field)
+	case "validationTests":
+		return ec.fieldContext_Site_validationTests(ctx, field)
 	case "allocations":
 		return ec.fieldContext_Site_allocations(ctx, field)
 	case "healthAlerts":
@@ -16614,6 +18743,20 @@ func (ec *executionContext) childFields_TestSetting(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type TestSetting", field.Name)
 }
 
+func (ec *executionContext) childFields_TestVerdict(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "test":
+		return ec.fieldContext_TestVerdict_test(ctx, field)
+	case "selected":
+		return ec.fieldContext_TestVerdict_selected(ctx, field)
+	case "exclusion":
+		return ec.fieldContext_TestVerdict_exclusion(ctx, field)
+	case "message":
+		return ec.fieldContext_TestVerdict_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TestVerdict", field.Name)
+}
+
 func (ec *executionContext) childFields_Token(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -16802,12 +18945,44 @@ func (ec *executionContext) childFields_UpdateSkuMetadataPayload(ctx context.Con
 	return nil, fmt.Errorf("no field named %q was found under type UpdateSkuMetadataPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_ValidationTestConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ValidationTestConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ValidationTestConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ValidationTestConnection_totalCount(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ValidationTestConnection_nodes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ValidationTestConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ValidationTestEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ValidationTestEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ValidationTestEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ValidationTestEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_VerifyMachineSkuPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "machine":
 		return ec.fieldContext_VerifyMachineSkuPayload_machine(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VerifyMachineSkuPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_VerifyTestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "test":
+		return ec.fieldContext_VerifyTestPayload_test(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VerifyTestPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -65,7 +65,13 @@ func (r *queryResolver) Transitions(ctx context.Context, after *relay.Cursor, fi
 	return r.Client.Transition.Query().Paginate(ctx, after, first, before, last, ent.WithTransitionOrder(orderBy), ent.WithTransitionFilter(where.Filter))
 }
 
+func (r *queryResolver) ValidationTests(ctx context.Context, after *relay.Cursor, first *int, before *relay.Cursor, last *int, orderBy *ent.ValidationTestOrder, where *ent.ValidationTestWhereInput) (*ent.ValidationTestConnection, error) {
+	return r.Client.ValidationTest.Query().Paginate(ctx, after, first, before, last, ent.WithValidationTestOrder(orderBy), ent.WithValidationTestFilter(where.Filter))
+}
+
 func (r *Resolver) BulkJob() graph.BulkJobResolver { return &bulkJobResolver{r} }
+
+func (r *Resolver) CatalogTest() graph.CatalogTestResolver { return &catalogTestResolver{r} }
 
 func (r *Resolver) ExpectedMachine() graph.ExpectedMachineResolver {
 	return &expectedMachineResolver{r}
@@ -79,6 +85,7 @@ func (r *Resolver) Token() graph.TokenResolver { return &tokenResolver{r} }
 
 type (
 	bulkJobResolver         struct{ *Resolver }
+	catalogTestResolver     struct{ *Resolver }
 	expectedMachineResolver struct{ *Resolver }
 	machineResolver         struct{ *Resolver }
 	queryResolver           struct{ *Resolver }

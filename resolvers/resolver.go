@@ -12,17 +12,19 @@ import (
 	"fleetgraph/services/job"
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
+	"fleetgraph/services/validation"
 )
 
 // Resolver is the root of all resolvers. Client is scoped to the caller of each
 // request (see access.Intercept).
 type Resolver struct {
-	Client    *ent.Client
-	Access    *access.Service
-	Sites     *site.Service
-	Bom       *bom.Service
-	Lifecycle *lifecycle.Service
-	Expected  *expected.Service
-	Jobs      *job.Service
-	Feed      *events.Feed
+	Client     *ent.Client
+	Access     *access.Service
+	Sites      *site.Service
+	Bom        *bom.Service
+	Lifecycle  *lifecycle.Service
+	Expected   *expected.Service
+	Jobs       *job.Service
+	Validation *validation.Service
+	Feed       *events.Feed
 }

@@ -90,6 +90,9 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	}
 	feed := events.NewFeed(s.db.DB, client, func(ctx context.Context) context.Context { return access.AsSystem(ctx, "events") }, cfg.Logger)
 	root := newResolver(foundation{client, queue, box, feed, cfg.Logger, cfg.SkuLimits, time.Now, issuers})
+	if err := root.Validation.CompleteCatalogs(ctx); err != nil {
+		return s, err
+	}
 	if s.jobs, err = newRunner(s.db, root, cfg.Logger); err != nil {
 		return s, err
 	}

@@ -16,6 +16,7 @@ import (
 	"fleetgraph/services/lifecycle"
 	"fleetgraph/services/site"
 	"fleetgraph/services/sku"
+	"fleetgraph/services/validation"
 )
 
 // newClient opens the entities of a database. Every read through it is scoped to the
@@ -43,14 +44,16 @@ type foundation struct {
 func newResolver(f foundation) *resolvers.Resolver {
 	client, now := f.client, f.now
 	skus := bom.New(client, f.queue, f.logger, now, f.limits)
+	tests := validation.New(client, now)
 	return &resolvers.Resolver{
-		Client:    client,
-		Access:    access.New(client, now, f.issuers...),
-		Sites:     site.New(client, now, skus),
-		Bom:       skus,
-		Lifecycle: lifecycle.New(client, now, skus),
-		Expected:  expected.New(client, now, f.box),
-		Jobs:      job.New(client, now, map[fleet.JobKind]job.Ender{fleet.JobBulk: skus.CancelBulk}),
-		Feed:      f.feed,
+		Client:     client,
+		Access:     access.New(client, now, f.issuers...),
+		Sites:      site.New(client, now, skus, tests),
+		Bom:        skus,
+		Lifecycle:  lifecycle.New(client, now, skus),
+		Expected:   expected.New(client, now, f.box),
+		Jobs:       job.New(client, now, map[fleet.JobKind]job.Ender{fleet.JobBulk: skus.CancelBulk}),
+		Validation: tests,
+		Feed:       f.feed,
 	}
 }

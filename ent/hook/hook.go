@@ -164,6 +164,18 @@ func (f TransitionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TransitionMutation", m)
 }
 
+// The ValidationTestFunc type is an adapter to allow the use of ordinary
+// function as ValidationTest mutator.
+type ValidationTestFunc func(context.Context, *ent.ValidationTestMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ValidationTestFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ValidationTestMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ValidationTestMutation", m)
+}
+
 // The WorkItemFunc type is an adapter to allow the use of ordinary
 // function as WorkItem mutator.
 type WorkItemFunc func(context.Context, *ent.WorkItemMutation) (ent.Value, error)

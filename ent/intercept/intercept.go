@@ -21,6 +21,7 @@ import (
 	"fleetgraph/ent/sku"
 	"fleetgraph/ent/token"
 	"fleetgraph/ent/transition"
+	"fleetgraph/ent/validationtest"
 	"fleetgraph/ent/workitem"
 
 	"entgo.io/ent/dialect/sql"
@@ -433,6 +434,33 @@ func (f TraverseTransition) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.TransitionQuery", q)
 }
 
+// The ValidationTestFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ValidationTestFunc func(context.Context, *ent.ValidationTestQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ValidationTestFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ValidationTestQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ValidationTestQuery", q)
+}
+
+// The TraverseValidationTest type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseValidationTest func(context.Context, *ent.ValidationTestQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseValidationTest) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseValidationTest) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ValidationTestQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ValidationTestQuery", q)
+}
+
 // The WorkItemFunc type is an adapter to allow the use of ordinary function as a Querier.
 type WorkItemFunc func(context.Context, *ent.WorkItemQuery) (ent.Value, error)
 
@@ -489,6 +517,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.TokenQuery, predicate.Token, token.OrderOption]{typ: ent.TypeToken, tq: q}, nil
 	case *ent.TransitionQuery:
 		return &query[*ent.TransitionQuery, predicate.Transition, transition.OrderOption]{typ: ent.TypeTransition, tq: q}, nil
+	case *ent.ValidationTestQuery:
+		return &query[*ent.ValidationTestQuery, predicate.ValidationTest, validationtest.OrderOption]{typ: ent.TypeValidationTest, tq: q}, nil
 	case *ent.WorkItemQuery:
 		return &query[*ent.WorkItemQuery, predicate.WorkItem, workitem.OrderOption]{typ: ent.TypeWorkItem, tq: q}, nil
 	default:

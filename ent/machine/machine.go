@@ -248,7 +248,7 @@ func SubStateValidator(ss fleet.MachineSubState) error {
 // RunContextValidator is a validator for the "run_context" field enum values. It is called by the builders before save.
 func RunContextValidator(rc fleet.RunContext) error {
 	switch rc {
-	case "DISCOVERY", "CLEANUP":
+	case "DISCOVERY", "CLEANUP", "ON_DEMAND":
 		return nil
 	default:
 		return fmt.Errorf("machine: invalid enum value for run_context field: %q", rc)

@@ -428,7 +428,7 @@ var (
 		{Name: "inventory_reported_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_verified_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_verification_match", Type: field.TypeBool, Nullable: true},
-		{Name: "run_context", Type: field.TypeEnum, Nullable: true, Enums: []string{"DISCOVERY", "CLEANUP"}},
+		{Name: "run_context", Type: field.TypeEnum, Nullable: true, Enums: []string{"DISCOVERY", "CLEANUP", "ON_DEMAND"}},
 		{Name: "verify_requested_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_match_attempt_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_generate_attempt_at", Type: field.TypeTime, Nullable: true},
@@ -705,7 +705,7 @@ var (
 	// TransitionsColumns holds the columns for the "transitions" table.
 	TransitionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
-		{Name: "subject_type", Type: field.TypeEnum, Enums: []string{"SITE", "SKU", "MACHINE", "TOKEN", "EXPECTED_MACHINE", "ALLOCATION", "JOB"}},
+		{Name: "subject_type", Type: field.TypeEnum, Enums: []string{"SITE", "SKU", "MACHINE", "TOKEN", "EXPECTED_MACHINE", "ALLOCATION", "JOB", "VALIDATION_TEST"}},
 		{Name: "subject_id", Type: field.TypeString},
 		{Name: "sequence", Type: field.TypeInt},
 		{Name: "from_state", Type: field.TypeString, Nullable: true},
@@ -789,6 +789,87 @@ var (
 			},
 		},
 	}
+	// ValidationTestsColumns holds the columns for the "validation_tests" table.
+	ValidationTestsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 64},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"CATALOG"}},
+		{Name: "test_id", Type: field.TypeString},
+		{Name: "test_key", Type: field.TypeString},
+		{Name: "version", Type: field.TypeString},
+		{Name: "version_number", Type: field.TypeInt},
+		{Name: "name", Type: field.TypeString},
+		{Name: "description", Type: field.TypeString, Default: ""},
+		{Name: "contexts", Type: field.TypeJSON},
+		{Name: "supported_platforms", Type: field.TypeJSON},
+		{Name: "tags", Type: field.TypeJSON},
+		{Name: "components", Type: field.TypeJSON},
+		{Name: "timeout_seconds", Type: field.TypeInt},
+		{Name: "max_attempts", Type: field.TypeInt, Default: 1},
+		{Name: "enabled", Type: field.TypeBool, Default: false},
+		{Name: "verified", Type: field.TypeBool, Default: false},
+		{Name: "verified_at", Type: field.TypeTime, Nullable: true},
+		{Name: "verified_by", Type: field.TypeString, Nullable: true},
+		{Name: "modified_by", Type: field.TypeString, Default: "System"},
+		{Name: "modified_at", Type: field.TypeTime},
+		{Name: "read_only", Type: field.TypeBool, Default: false},
+		{Name: "command", Type: field.TypeString, Default: ""},
+		{Name: "args", Type: field.TypeString, Default: ""},
+		{Name: "pre_condition", Type: field.TypeString, Nullable: true},
+		{Name: "img_name", Type: field.TypeString, Nullable: true},
+		{Name: "container_arg", Type: field.TypeString, Nullable: true},
+		{Name: "execute_in_host", Type: field.TypeBool, Default: false},
+		{Name: "external_config_file", Type: field.TypeString, Nullable: true},
+		{Name: "extra_output_file", Type: field.TypeString, Nullable: true},
+		{Name: "extra_err_file", Type: field.TypeString, Nullable: true},
+		{Name: "site_id", Type: field.TypeString, Size: 64},
+	}
+	// ValidationTestsTable holds the schema information for the "validation_tests" table.
+	ValidationTestsTable = &schema.Table{
+		Name:       "validation_tests",
+		Columns:    ValidationTestsColumns,
+		PrimaryKey: []*schema.Column{ValidationTestsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "validation_tests_sites_validation_tests",
+				Columns:    []*schema.Column{ValidationTestsColumns[31]},
+				RefColumns: []*schema.Column{SitesColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "validation_tests_site_id_test_key_version_number_key",
+				Unique:  true,
+				Columns: []*schema.Column{ValidationTestsColumns[31], ValidationTestsColumns[4], ValidationTestsColumns[6]},
+			},
+			{
+				Name:    "validation_tests_site_id_name_order",
+				Unique:  false,
+				Columns: []*schema.Column{ValidationTestsColumns[31], ValidationTestsColumns[7], ValidationTestsColumns[0]},
+			},
+			{
+				Name:    "validation_tests_name_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{ValidationTestsColumns[7], ValidationTestsColumns[0]},
+			},
+			{
+				Name:    "validation_tests_version_number_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{ValidationTestsColumns[6], ValidationTestsColumns[0]},
+			},
+			{
+				Name:    "validation_tests_created_at_id_order",
+				Unique:  false,
+				Columns: []*schema.Column{ValidationTestsColumns[1], ValidationTestsColumns[0]},
+			},
+			{
+				Name:    "validation_tests_test_id_filter",
+				Unique:  false,
+				Columns: []*schema.Column{ValidationTestsColumns[3]},
+			},
+		},
+	}
 	// WorkItemsColumns holds the columns for the "work_items" table.
 	WorkItemsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 64},
@@ -845,6 +926,7 @@ var (
 		SkusTable,
 		TokensTable,
 		TransitionsTable,
+		ValidationTestsTable,
 		WorkItemsTable,
 	}
 )
@@ -868,5 +950,6 @@ func init() {
 	SkusTable.ForeignKeys[0].RefTable = SitesTable
 	TransitionsTable.ForeignKeys[0].RefTable = MachinesTable
 	TransitionsTable.ForeignKeys[1].RefTable = SitesTable
+	ValidationTestsTable.ForeignKeys[0].RefTable = SitesTable
 	WorkItemsTable.ForeignKeys[0].RefTable = MachinesTable
 }

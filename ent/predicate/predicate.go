@@ -45,5 +45,8 @@ type Token func(*sql.Selector)
 // Transition is the predicate function for transition builders.
 type Transition func(*sql.Selector)
 
+// ValidationTest is the predicate function for validationtest builders.
+type ValidationTest func(*sql.Selector)
+
 // WorkItem is the predicate function for workitem builders.
 type WorkItem func(*sql.Selector)

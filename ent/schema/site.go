@@ -50,6 +50,8 @@ func (Site) Edges() []ent.Edge {
 			Comment("Machines at this site."),
 		edge.To("expected_machines", ExpectedMachine.Type).Annotations(connection()).
 			Comment("Machines that are expected at this site."),
+		edge.To("validation_tests", ValidationTest.Type).Annotations(connection()).
+			Comment("Tests that the site can run on its machines, in all their versions."),
 		edge.To("allocations", Allocation.Type).Annotations(connection()).
 			Comment("Allocations at this site."),
 		edge.To("health_alerts", HealthAlert.Type).Annotations(connection()).

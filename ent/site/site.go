@@ -35,6 +35,8 @@ const (
 	EdgeMachines = "machines"
 	// EdgeExpectedMachines holds the string denoting the expected_machines edge name in mutations.
 	EdgeExpectedMachines = "expected_machines"
+	// EdgeValidationTests holds the string denoting the validation_tests edge name in mutations.
+	EdgeValidationTests = "validation_tests"
 	// EdgeAllocations holds the string denoting the allocations edge name in mutations.
 	EdgeAllocations = "allocations"
 	// EdgeHealthAlerts holds the string denoting the health_alerts edge name in mutations.
@@ -66,6 +68,13 @@ const (
 	ExpectedMachinesInverseTable = "expected_machines"
 	// ExpectedMachinesColumn is the table column denoting the expected_machines relation/edge.
 	ExpectedMachinesColumn = "site_id"
+	// ValidationTestsTable is the table that holds the validation_tests relation/edge.
+	ValidationTestsTable = "validation_tests"
+	// ValidationTestsInverseTable is the table name for the ValidationTest entity.
+	// It exists in this package in order to avoid circular dependency with the "validationtest" package.
+	ValidationTestsInverseTable = "validation_tests"
+	// ValidationTestsColumn is the table column denoting the validation_tests relation/edge.
+	ValidationTestsColumn = "site_id"
 	// AllocationsTable is the table that holds the allocations relation/edge.
 	AllocationsTable = "allocations"
 	// AllocationsInverseTable is the table name for the Allocation entity.
@@ -214,6 +223,20 @@ func ByExpectedMachines(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption 
 	}
 }
 
+// ByValidationTestsCount orders the results by validation_tests count.
+func ByValidationTestsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newValidationTestsStep(), opts...)
+	}
+}
+
+// ByValidationTests orders the results by validation_tests terms.
+func ByValidationTests(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newValidationTestsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByAllocationsCount orders the results by allocations count.
 func ByAllocationsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -288,6 +311,13 @@ func newExpectedMachinesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ExpectedMachinesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, ExpectedMachinesTable, ExpectedMachinesColumn),
+	)
+}
+func newValidationTestsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ValidationTestsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, ValidationTestsTable, ValidationTestsColumn),
 	)
 }
 func newAllocationsStep() *sqlgraph.Step {

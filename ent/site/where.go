@@ -409,6 +409,29 @@ func HasExpectedMachinesWith(preds ...predicate.ExpectedMachine) predicate.Site 
 	})
 }
 
+// HasValidationTests applies the HasEdge predicate on the "validation_tests" edge.
+func HasValidationTests() predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, ValidationTestsTable, ValidationTestsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasValidationTestsWith applies the HasEdge predicate on the "validation_tests" edge with a given conditions (other predicates).
+func HasValidationTestsWith(preds ...predicate.ValidationTest) predicate.Site {
+	return predicate.Site(func(s *sql.Selector) {
+		step := newValidationTestsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasAllocations applies the HasEdge predicate on the "allocations" edge.
 func HasAllocations() predicate.Site {
 	return predicate.Site(func(s *sql.Selector) {

@@ -107,7 +107,7 @@ var (
 // SubjectTypeValidator is a validator for the "subject_type" field enum values. It is called by the builders before save.
 func SubjectTypeValidator(st fleet.SubjectType) error {
 	switch st {
-	case "SITE", "SKU", "MACHINE", "TOKEN", "EXPECTED_MACHINE", "ALLOCATION", "JOB":
+	case "SITE", "SKU", "MACHINE", "TOKEN", "EXPECTED_MACHINE", "ALLOCATION", "JOB", "VALIDATION_TEST":
 		return nil
 	default:
 		return fmt.Errorf("transition: invalid enum value for subject_type field: %q", st)

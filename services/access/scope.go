@@ -51,7 +51,7 @@ func rule(c *Caller, entity string) func(*sql.Selector) {
 		return in(site.FieldID, c.SiteIDs)
 	case ent.TypeSku, ent.TypeMachine, ent.TypeHealthAlert, ent.TypeTransition, ent.TypeExpectedMachine,
 		ent.TypeAllocation, ent.TypeAllocationMembership, ent.TypeMachineClaim, ent.TypeWorkItem,
-		ent.TypeJob, ent.TypeBulkItem:
+		ent.TypeJob, ent.TypeBulkItem, ent.TypeValidationTest:
 		return in("site_id", c.SiteIDs)
 	default:
 		return nothing

@@ -22,16 +22,25 @@ type Evaluator interface {
 	SiteConfigured(ctx context.Context, tx *ent.Client, siteID string) error
 }
 
+// A Catalog is the tests of sites, kept in the transaction that changes a site.
+type Catalog interface {
+	// AddCatalog gives a site the built-in tests that it does not have yet.
+	AddCatalog(ctx context.Context, tx *ent.Client, siteID string) error
+	// CheckTests refuses settings that name no test of the site's catalog.
+	CheckTests(ctx context.Context, tx *ent.Client, siteID string, settings []fleet.TestSetting) error
+}
+
 // Service creates and edits sites.
 type Service struct {
 	client    *ent.Client
 	now       func() time.Time
 	evaluator Evaluator
+	catalog   Catalog
 }
 
 // New returns the service on client, with now as its clock.
-func New(client *ent.Client, now func() time.Time, evaluator Evaluator) *Service {
-	return &Service{client: client, now: now, evaluator: evaluator}
+func New(client *ent.Client, now func() time.Time, evaluator Evaluator, catalog Catalog) *Service {
+	return &Service{client: client, now: now, evaluator: evaluator, catalog: catalog}
 }
 
 // Create is the input of Service.Create.
@@ -63,6 +72,9 @@ func (s *Service) Create(ctx context.Context, in Create) (string, error) {
 			SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
 		if err != nil {
 			return nil, nameTaken(err, in.Name)
+		}
+		if err := s.catalog.AddCatalog(ctx, tx, row.ID); err != nil {
+			return nil, err
 		}
 		return []string{row.ID}, events.Append(ctx, tx, events.Transition{
 			SiteID: &row.ID, SubjectType: fleet.SubjectSite, SubjectID: row.ID,
@@ -123,6 +135,11 @@ func (s *Service) update(ctx context.Context, tx *ent.Client, actor string, row 
 	is, warnings, err := in.configure(was)
 	if err != nil {
 		return nil, err
+	}
+	if in.Validation.Value != nil && in.Validation.Value.Tests.Set {
+		if err := s.catalog.CheckTests(ctx, tx, row.ID, is.Validation.Tests); err != nil {
+			return nil, err
+		}
 	}
 	result, err := json.Marshal(warnings)
 	if err != nil {
