@@ -90,7 +90,7 @@ func (a *app) command() *cobra.Command {
 	a.completeWords(root, "format", formatNames()...)
 
 	root.AddCommand(
-		a.siteCommand(), a.machineCommand(), a.skuCommand(), a.expectedMachineCommand(), a.jobCommand(), a.tokenCommand(),
+		a.siteCommand(), a.machineCommand(), a.skuCommand(), a.expectedMachineCommand(), a.jobCommand(), a.validationCommand(), a.tokenCommand(),
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.versionCommand(),
 	)
 	requireCommand(root)

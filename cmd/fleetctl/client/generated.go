@@ -1411,6 +1411,106 @@ type DeleteSkuResponse struct {
 // GetDeleteSku returns DeleteSkuResponse.DeleteSku, and is useful for accessing the field via an interface.
 func (v *DeleteSkuResponse) GetDeleteSku() DeleteSkuDeleteSkuDeleteSkuPayload { return v.DeleteSku }
 
+// DisableTestDisableTestDisableTestPayload includes the requested fields of the GraphQL type DisableTestPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of disableTest.
+type DisableTestDisableTestDisableTestPayload struct {
+	// The test after the call.
+	Test TestFields `json:"-"`
+}
+
+// GetTest returns DisableTestDisableTestDisableTestPayload.Test, and is useful for accessing the field via an interface.
+func (v *DisableTestDisableTestDisableTestPayload) GetTest() TestFields { return v.Test }
+
+func (v *DisableTestDisableTestDisableTestPayload) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*DisableTestDisableTestDisableTestPayload
+		Test json.RawMessage `json:"test"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.DisableTestDisableTestDisableTestPayload = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Test
+		src := firstPass.Test
+		if len(src) != 0 && string(src) != "null" {
+			err = __unmarshalTestFields(
+				src, dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal DisableTestDisableTestDisableTestPayload.Test: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalDisableTestDisableTestDisableTestPayload struct {
+	Test json.RawMessage `json:"test"`
+}
+
+func (v *DisableTestDisableTestDisableTestPayload) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *DisableTestDisableTestDisableTestPayload) __premarshalJSON() (*__premarshalDisableTestDisableTestDisableTestPayload, error) {
+	var retval __premarshalDisableTestDisableTestDisableTestPayload
+
+	{
+
+		dst := &retval.Test
+		src := v.Test
+		var err error
+		*dst, err = __marshalTestFields(
+			&src)
+		if err != nil {
+			return nil, fmt.Errorf(
+				"unable to marshal DisableTestDisableTestDisableTestPayload.Test: %w", err)
+		}
+	}
+	return &retval, nil
+}
+
+// Input of disableTest.
+type DisableTestInput struct {
+	// The version of the test.
+	ValidationTestId string `json:"validationTestId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetValidationTestId returns DisableTestInput.ValidationTestId, and is useful for accessing the field via an interface.
+func (v *DisableTestInput) GetValidationTestId() string { return v.ValidationTestId }
+
+// GetIdempotencyKey returns DisableTestInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *DisableTestInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// DisableTestResponse is returned by DisableTest on success.
+type DisableTestResponse struct {
+	// Disables a test of the catalog. The site's configuration may say otherwise: see effectiveEnabled. Role: admin.
+	DisableTest DisableTestDisableTestDisableTestPayload `json:"disableTest"`
+}
+
+// GetDisableTest returns DisableTestResponse.DisableTest, and is useful for accessing the field via an interface.
+func (v *DisableTestResponse) GetDisableTest() DisableTestDisableTestDisableTestPayload {
+	return v.DisableTest
+}
+
 // Draft includes the requested fields of the GraphQL type SkuDraft.
 // The GraphQL type's documentation follows.
 //
@@ -1479,6 +1579,106 @@ func (v *Edit) GetTo() *string { return v.To }
 
 // GetMessage returns Edit.Message, and is useful for accessing the field via an interface.
 func (v *Edit) GetMessage() string { return v.Message }
+
+// EnableTestEnableTestEnableTestPayload includes the requested fields of the GraphQL type EnableTestPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of enableTest.
+type EnableTestEnableTestEnableTestPayload struct {
+	// The test after the call.
+	Test TestFields `json:"-"`
+}
+
+// GetTest returns EnableTestEnableTestEnableTestPayload.Test, and is useful for accessing the field via an interface.
+func (v *EnableTestEnableTestEnableTestPayload) GetTest() TestFields { return v.Test }
+
+func (v *EnableTestEnableTestEnableTestPayload) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*EnableTestEnableTestEnableTestPayload
+		Test json.RawMessage `json:"test"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.EnableTestEnableTestEnableTestPayload = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Test
+		src := firstPass.Test
+		if len(src) != 0 && string(src) != "null" {
+			err = __unmarshalTestFields(
+				src, dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal EnableTestEnableTestEnableTestPayload.Test: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalEnableTestEnableTestEnableTestPayload struct {
+	Test json.RawMessage `json:"test"`
+}
+
+func (v *EnableTestEnableTestEnableTestPayload) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *EnableTestEnableTestEnableTestPayload) __premarshalJSON() (*__premarshalEnableTestEnableTestEnableTestPayload, error) {
+	var retval __premarshalEnableTestEnableTestEnableTestPayload
+
+	{
+
+		dst := &retval.Test
+		src := v.Test
+		var err error
+		*dst, err = __marshalTestFields(
+			&src)
+		if err != nil {
+			return nil, fmt.Errorf(
+				"unable to marshal EnableTestEnableTestEnableTestPayload.Test: %w", err)
+		}
+	}
+	return &retval, nil
+}
+
+// Input of enableTest.
+type EnableTestInput struct {
+	// The version of the test.
+	ValidationTestId string `json:"validationTestId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetValidationTestId returns EnableTestInput.ValidationTestId, and is useful for accessing the field via an interface.
+func (v *EnableTestInput) GetValidationTestId() string { return v.ValidationTestId }
+
+// GetIdempotencyKey returns EnableTestInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *EnableTestInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// EnableTestResponse is returned by EnableTest on success.
+type EnableTestResponse struct {
+	// Enables a test of the catalog. The site's configuration may say otherwise: see effectiveEnabled. Role: admin.
+	EnableTest EnableTestEnableTestEnableTestPayload `json:"enableTest"`
+}
+
+// GetEnableTest returns EnableTestResponse.EnableTest, and is useful for accessing the field via an interface.
+func (v *EnableTestResponse) GetEnableTest() EnableTestEnableTestEnableTestPayload {
+	return v.EnableTest
+}
 
 // ExpectedMachineByIdExpectedMachinesExpectedMachineConnection includes the requested fields of the GraphQL type ExpectedMachineConnection.
 // The GraphQL type's documentation follows.
@@ -2015,6 +2215,78 @@ type GetSiteResponse struct {
 
 // GetSite returns GetSiteResponse.Site, and is useful for accessing the field via an interface.
 func (v *GetSiteResponse) GetSite() *SiteFields { return v.Site }
+
+// GetTestResponse is returned by GetTest on success.
+type GetTestResponse struct {
+	// The version of a test at a site; null where there is none or the caller may not see it. Ids in any case are one.
+	ValidationTest TestFields `json:"-"`
+}
+
+// GetValidationTest returns GetTestResponse.ValidationTest, and is useful for accessing the field via an interface.
+func (v *GetTestResponse) GetValidationTest() TestFields { return v.ValidationTest }
+
+func (v *GetTestResponse) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*GetTestResponse
+		ValidationTest json.RawMessage `json:"validationTest"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.GetTestResponse = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.ValidationTest
+		src := firstPass.ValidationTest
+		if len(src) != 0 && string(src) != "null" {
+			err = __unmarshalTestFields(
+				src, dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal GetTestResponse.ValidationTest: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalGetTestResponse struct {
+	ValidationTest json.RawMessage `json:"validationTest"`
+}
+
+func (v *GetTestResponse) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *GetTestResponse) __premarshalJSON() (*__premarshalGetTestResponse, error) {
+	var retval __premarshalGetTestResponse
+
+	{
+
+		dst := &retval.ValidationTest
+		src := v.ValidationTest
+		var err error
+		*dst, err = __marshalTestFields(
+			&src)
+		if err != nil {
+			return nil, fmt.Errorf(
+				"unable to marshal GetTestResponse.ValidationTest: %w", err)
+		}
+	}
+	return &retval, nil
+}
 
 // A number of GPUs of one model.
 type GpuComponentInput struct {
@@ -2980,6 +3252,126 @@ type ListSkusSkusSkuConnectionEdgesSkuEdge struct {
 
 // GetNode returns ListSkusSkusSkuConnectionEdgesSkuEdge.Node, and is useful for accessing the field via an interface.
 func (v *ListSkusSkusSkuConnectionEdgesSkuEdge) GetNode() *SkuFields { return v.Node }
+
+// ListTestsResponse is returned by ListTests on success.
+type ListTestsResponse struct {
+	// The site of this name; null where there is none or the caller may not see it.
+	Site *ListTestsSite `json:"site"`
+}
+
+// GetSite returns ListTestsResponse.Site, and is useful for accessing the field via an interface.
+func (v *ListTestsResponse) GetSite() *ListTestsSite { return v.Site }
+
+// ListTestsSite includes the requested fields of the GraphQL type Site.
+// The GraphQL type's documentation follows.
+//
+// A data hall: the boundary of names, tokens and configuration.
+type ListTestsSite struct {
+	// Tests that the site can run on its machines, in all their versions.
+	ValidationTests ListTestsSiteValidationTestsValidationTestConnection `json:"validationTests"`
+}
+
+// GetValidationTests returns ListTestsSite.ValidationTests, and is useful for accessing the field via an interface.
+func (v *ListTestsSite) GetValidationTests() ListTestsSiteValidationTestsValidationTestConnection {
+	return v.ValidationTests
+}
+
+// ListTestsSiteValidationTestsValidationTestConnection includes the requested fields of the GraphQL type ValidationTestConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of validation tests.
+type ListTestsSiteValidationTestsValidationTestConnection struct {
+	// Where the page lies in the connection.
+	PageInfo Page `json:"pageInfo"`
+	// The items of the page, in the order asked for.
+	Nodes []TestFields `json:"-"`
+}
+
+// GetPageInfo returns ListTestsSiteValidationTestsValidationTestConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListTestsSiteValidationTestsValidationTestConnection) GetPageInfo() Page { return v.PageInfo }
+
+// GetNodes returns ListTestsSiteValidationTestsValidationTestConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListTestsSiteValidationTestsValidationTestConnection) GetNodes() []TestFields {
+	return v.Nodes
+}
+
+func (v *ListTestsSiteValidationTestsValidationTestConnection) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ListTestsSiteValidationTestsValidationTestConnection
+		Nodes []json.RawMessage `json:"nodes"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ListTestsSiteValidationTestsValidationTestConnection = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Nodes
+		src := firstPass.Nodes
+		*dst = make(
+			[]TestFields,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			if len(src) != 0 && string(src) != "null" {
+				err = __unmarshalTestFields(
+					src, dst)
+				if err != nil {
+					return fmt.Errorf(
+						"unable to unmarshal ListTestsSiteValidationTestsValidationTestConnection.Nodes: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalListTestsSiteValidationTestsValidationTestConnection struct {
+	PageInfo Page `json:"pageInfo"`
+
+	Nodes []json.RawMessage `json:"nodes"`
+}
+
+func (v *ListTestsSiteValidationTestsValidationTestConnection) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ListTestsSiteValidationTestsValidationTestConnection) __premarshalJSON() (*__premarshalListTestsSiteValidationTestsValidationTestConnection, error) {
+	var retval __premarshalListTestsSiteValidationTestsValidationTestConnection
+
+	retval.PageInfo = v.PageInfo
+	{
+
+		dst := &retval.Nodes
+		src := v.Nodes
+		*dst = make(
+			[]json.RawMessage,
+			len(src))
+		for i, src := range src {
+			dst := &(*dst)[i]
+			var err error
+			*dst, err = __marshalTestFields(
+				&src)
+			if err != nil {
+				return nil, fmt.Errorf(
+					"unable to marshal ListTestsSiteValidationTestsValidationTestConnection.Nodes: %w", err)
+			}
+		}
+	}
+	return &retval, nil
+}
 
 // ListTokensResponse is returned by ListTokens on success.
 type ListTokensResponse struct {
@@ -5105,6 +5497,327 @@ func (v *StorageComponentInput) GetMaxSizeMb() *int64 { return v.MaxSizeMb }
 // GetPciPatterns returns StorageComponentInput.PciPatterns, and is useful for accessing the field via an interface.
 func (v *StorageComponentInput) GetPciPatterns() []string { return v.PciPatterns }
 
+// TestFields includes the GraphQL fields of ValidationTest requested by the fragment TestFields.
+// The GraphQL type's documentation follows.
+//
+// One version of a test that a site can run on its machines. Expect new types.
+//
+// TestFields is implemented by the following types:
+// TestFieldsCatalogTest
+type TestFields interface {
+	implementsGraphQLInterfaceTestFields()
+	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
+	GetTypename() *string
+	// GetId returns the interface-field "id" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	GetId() string
+	// GetTestId returns the interface-field "testId" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Id of the test at its site, the same in all its versions. Ids that differ only in case are one.
+	GetTestId() string
+	// GetVersion returns the interface-field "version" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Version of the test, such as V1-T1731382251768493.
+	GetVersion() string
+	// GetName returns the interface-field "name" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Name of the test, for people.
+	GetName() string
+	// GetDescription returns the interface-field "description" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// What the test is for.
+	GetDescription() string
+	// GetContexts returns the interface-field "contexts" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// What kinds of run the test is for.
+	GetContexts() []fleet.RunContext
+	// GetSupportedPlatforms returns the interface-field "supportedPlatforms" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Platforms of the machines that the test is for.
+	GetSupportedPlatforms() []string
+	// GetTags returns the interface-field "tags" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Words by which a run can be limited to some tests.
+	GetTags() []string
+	// GetComponents returns the interface-field "components" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// What the test exercises, such as GPU; for people.
+	GetComponents() []string
+	// GetTimeout returns the interface-field "timeout" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// How long one attempt may take.
+	GetTimeout() string
+	// GetMaxAttempts returns the interface-field "maxAttempts" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// How often the test is tried in one run while it cannot be run.
+	GetMaxAttempts() int
+	// GetEnabled returns the interface-field "enabled" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Whether an operator has enabled the test; the site's configuration may say otherwise, see effectiveEnabled.
+	GetEnabled() bool
+	// GetVerified returns the interface-field "verified" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Whether an administrator has found the test itself to be right.
+	GetVerified() bool
+	// GetVerifiedAt returns the interface-field "verifiedAt" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// When the test was verified here; null before, and for tests that came verified.
+	GetVerifiedAt() *time.Time
+	// GetVerifiedBy returns the interface-field "verifiedBy" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Who verified it; null where verifiedAt is.
+	GetVerifiedBy() *string
+	// GetModifiedAt returns the interface-field "modifiedAt" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// When it was last changed.
+	GetModifiedAt() time.Time
+	// GetModifiedBy returns the interface-field "modifiedBy" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Who last changed it: a token's name, or System.
+	GetModifiedBy() string
+	// GetEffectiveEnabled returns the interface-field "effectiveEnabled" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// Whether runs can select the test, by the operator's setting and the site's configuration together.
+	GetEffectiveEnabled() TestFieldsEffectiveEnabled
+}
+
+func (v *TestFieldsCatalogTest) implementsGraphQLInterfaceTestFields() {}
+
+func __unmarshalTestFields(b []byte, v *TestFields) error {
+	if string(b) == "null" {
+		return nil
+	}
+
+	var tn struct {
+		TypeName string `json:"__typename"`
+	}
+	err := json.Unmarshal(b, &tn)
+	if err != nil {
+		return err
+	}
+
+	switch tn.TypeName {
+	case "CatalogTest":
+		*v = new(TestFieldsCatalogTest)
+		return json.Unmarshal(b, *v)
+	case "":
+		return fmt.Errorf(
+			"response was missing ValidationTest.__typename")
+	default:
+		return fmt.Errorf(
+			`unexpected concrete type for TestFields: "%v"`, tn.TypeName)
+	}
+}
+
+func __marshalTestFields(v *TestFields) ([]byte, error) {
+
+	var typename string
+	switch v := (*v).(type) {
+	case *TestFieldsCatalogTest:
+		typename = "CatalogTest"
+
+		result := struct {
+			TypeName string `json:"__typename"`
+			*TestFieldsCatalogTest
+		}{typename, v}
+		return json.Marshal(result)
+	case nil:
+		return []byte("null"), nil
+	default:
+		return nil, fmt.Errorf(
+			`unexpected concrete type for TestFields: "%T"`, v)
+	}
+}
+
+// TestFields includes the GraphQL fields of CatalogTest requested by the fragment TestFields.
+// The GraphQL type's documentation follows.
+//
+// One version of a test that a site can run on its machines. Expect new types.
+type TestFieldsCatalogTest struct {
+	Typename *string `json:"__typename"`
+	// Opaque global id; its prefix tells the type and it sorts by creation time.
+	Id string `json:"id"`
+	// Id of the test at its site, the same in all its versions. Ids that differ only in case are one.
+	TestId string `json:"testId"`
+	// Version of the test, such as V1-T1731382251768493.
+	Version string `json:"version"`
+	// Name of the test, for people.
+	Name string `json:"name"`
+	// What the test is for.
+	Description string `json:"description"`
+	// What kinds of run the test is for.
+	Contexts []fleet.RunContext `json:"contexts"`
+	// Platforms of the machines that the test is for.
+	SupportedPlatforms []string `json:"supportedPlatforms"`
+	// Words by which a run can be limited to some tests.
+	Tags []string `json:"tags"`
+	// What the test exercises, such as GPU; for people.
+	Components []string `json:"components"`
+	// How long one attempt may take.
+	Timeout string `json:"timeout"`
+	// How often the test is tried in one run while it cannot be run.
+	MaxAttempts int `json:"maxAttempts"`
+	// Whether an operator has enabled the test; the site's configuration may say otherwise, see effectiveEnabled.
+	Enabled bool `json:"enabled"`
+	// Whether an administrator has found the test itself to be right.
+	Verified bool `json:"verified"`
+	// When the test was verified here; null before, and for tests that came verified.
+	VerifiedAt *time.Time `json:"verifiedAt"`
+	// Who verified it; null where verifiedAt is.
+	VerifiedBy *string `json:"verifiedBy"`
+	// When it was last changed.
+	ModifiedAt time.Time `json:"modifiedAt"`
+	// Who last changed it: a token's name, or System.
+	ModifiedBy string `json:"modifiedBy"`
+	// Whether runs can select the test, by the operator's setting and the site's configuration together.
+	EffectiveEnabled TestFieldsEffectiveEnabled `json:"effectiveEnabled"`
+	// Whether the definition is the product's own; it can be verified, enabled and disabled all the same.
+	ReadOnly bool `json:"readOnly"`
+	// Program or shell fragment.
+	Command string `json:"command"`
+	// What follows the command, after a blank.
+	Args string `json:"args"`
+	// Program that decides whether the test applies to the machine; null without one.
+	PreCondition *string `json:"preCondition"`
+	// Image that the command runs in; null where it runs on the host.
+	ImgName *string `json:"imgName"`
+	// Arguments of the container; null without any.
+	ContainerArg *string `json:"containerArg"`
+	// Whether the command, in its container, works on the host's file system.
+	ExecuteInHost bool `json:"executeInHost"`
+	// Where an external configuration is written before the test; its base name names it. Null without one.
+	ExternalConfigFile *string `json:"externalConfigFile"`
+	// File that the test writes more output to; null without one.
+	ExtraOutputFile *string `json:"extraOutputFile"`
+	// File that the test writes more errors to; null without one.
+	ExtraErrFile *string `json:"extraErrFile"`
+}
+
+// GetTypename returns TestFieldsCatalogTest.Typename, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetTypename() *string { return v.Typename }
+
+// GetId returns TestFieldsCatalogTest.Id, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetId() string { return v.Id }
+
+// GetTestId returns TestFieldsCatalogTest.TestId, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetTestId() string { return v.TestId }
+
+// GetVersion returns TestFieldsCatalogTest.Version, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetVersion() string { return v.Version }
+
+// GetName returns TestFieldsCatalogTest.Name, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetName() string { return v.Name }
+
+// GetDescription returns TestFieldsCatalogTest.Description, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetDescription() string { return v.Description }
+
+// GetContexts returns TestFieldsCatalogTest.Contexts, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetContexts() []fleet.RunContext { return v.Contexts }
+
+// GetSupportedPlatforms returns TestFieldsCatalogTest.SupportedPlatforms, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetSupportedPlatforms() []string { return v.SupportedPlatforms }
+
+// GetTags returns TestFieldsCatalogTest.Tags, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetTags() []string { return v.Tags }
+
+// GetComponents returns TestFieldsCatalogTest.Components, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetComponents() []string { return v.Components }
+
+// GetTimeout returns TestFieldsCatalogTest.Timeout, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetTimeout() string { return v.Timeout }
+
+// GetMaxAttempts returns TestFieldsCatalogTest.MaxAttempts, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetMaxAttempts() int { return v.MaxAttempts }
+
+// GetEnabled returns TestFieldsCatalogTest.Enabled, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetEnabled() bool { return v.Enabled }
+
+// GetVerified returns TestFieldsCatalogTest.Verified, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetVerified() bool { return v.Verified }
+
+// GetVerifiedAt returns TestFieldsCatalogTest.VerifiedAt, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetVerifiedAt() *time.Time { return v.VerifiedAt }
+
+// GetVerifiedBy returns TestFieldsCatalogTest.VerifiedBy, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetVerifiedBy() *string { return v.VerifiedBy }
+
+// GetModifiedAt returns TestFieldsCatalogTest.ModifiedAt, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetModifiedAt() time.Time { return v.ModifiedAt }
+
+// GetModifiedBy returns TestFieldsCatalogTest.ModifiedBy, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetModifiedBy() string { return v.ModifiedBy }
+
+// GetEffectiveEnabled returns TestFieldsCatalogTest.EffectiveEnabled, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetEffectiveEnabled() TestFieldsEffectiveEnabled {
+	return v.EffectiveEnabled
+}
+
+// GetReadOnly returns TestFieldsCatalogTest.ReadOnly, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetReadOnly() bool { return v.ReadOnly }
+
+// GetCommand returns TestFieldsCatalogTest.Command, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetCommand() string { return v.Command }
+
+// GetArgs returns TestFieldsCatalogTest.Args, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetArgs() string { return v.Args }
+
+// GetPreCondition returns TestFieldsCatalogTest.PreCondition, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetPreCondition() *string { return v.PreCondition }
+
+// GetImgName returns TestFieldsCatalogTest.ImgName, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetImgName() *string { return v.ImgName }
+
+// GetContainerArg returns TestFieldsCatalogTest.ContainerArg, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetContainerArg() *string { return v.ContainerArg }
+
+// GetExecuteInHost returns TestFieldsCatalogTest.ExecuteInHost, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetExecuteInHost() bool { return v.ExecuteInHost }
+
+// GetExternalConfigFile returns TestFieldsCatalogTest.ExternalConfigFile, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetExternalConfigFile() *string { return v.ExternalConfigFile }
+
+// GetExtraOutputFile returns TestFieldsCatalogTest.ExtraOutputFile, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetExtraOutputFile() *string { return v.ExtraOutputFile }
+
+// GetExtraErrFile returns TestFieldsCatalogTest.ExtraErrFile, and is useful for accessing the field via an interface.
+func (v *TestFieldsCatalogTest) GetExtraErrFile() *string { return v.ExtraErrFile }
+
+// TestFieldsEffectiveEnabled includes the requested fields of the GraphQL type EffectiveEnabled.
+// The GraphQL type's documentation follows.
+//
+// Whether runs can select a test, and who says so.
+type TestFieldsEffectiveEnabled struct {
+	// Whether they can.
+	Enabled bool `json:"enabled"`
+	// What decides it.
+	Cause fleet.EnablementCause `json:"cause"`
+}
+
+// GetEnabled returns TestFieldsEffectiveEnabled.Enabled, and is useful for accessing the field via an interface.
+func (v *TestFieldsEffectiveEnabled) GetEnabled() bool { return v.Enabled }
+
+// GetCause returns TestFieldsEffectiveEnabled.Cause, and is useful for accessing the field via an interface.
+func (v *TestFieldsEffectiveEnabled) GetCause() fleet.EnablementCause { return v.Cause }
+
 // A test that a site enables or disables.
 type TestSettingInput struct {
 	// Id or name of the test.
@@ -5452,6 +6165,106 @@ func (v *VerifyMachineSkuVerifyMachineSkuVerifyMachineSkuPayload) GetMachine() M
 	return v.Machine
 }
 
+// Input of verifyTest.
+type VerifyTestInput struct {
+	// The version of the test.
+	ValidationTestId string `json:"validationTestId"`
+	// Key under which a repeat of the same call returns the first result, for 24 hours.
+	IdempotencyKey *string `json:"idempotencyKey"`
+}
+
+// GetValidationTestId returns VerifyTestInput.ValidationTestId, and is useful for accessing the field via an interface.
+func (v *VerifyTestInput) GetValidationTestId() string { return v.ValidationTestId }
+
+// GetIdempotencyKey returns VerifyTestInput.IdempotencyKey, and is useful for accessing the field via an interface.
+func (v *VerifyTestInput) GetIdempotencyKey() *string { return v.IdempotencyKey }
+
+// VerifyTestResponse is returned by VerifyTest on success.
+type VerifyTestResponse struct {
+	// Records that a test of the catalog was found to be right, so that it runs in the machines' lives. Role: admin.
+	VerifyTest VerifyTestVerifyTestVerifyTestPayload `json:"verifyTest"`
+}
+
+// GetVerifyTest returns VerifyTestResponse.VerifyTest, and is useful for accessing the field via an interface.
+func (v *VerifyTestResponse) GetVerifyTest() VerifyTestVerifyTestVerifyTestPayload {
+	return v.VerifyTest
+}
+
+// VerifyTestVerifyTestVerifyTestPayload includes the requested fields of the GraphQL type VerifyTestPayload.
+// The GraphQL type's documentation follows.
+//
+// Payload of verifyTest.
+type VerifyTestVerifyTestVerifyTestPayload struct {
+	// The test after the call.
+	Test TestFields `json:"-"`
+}
+
+// GetTest returns VerifyTestVerifyTestVerifyTestPayload.Test, and is useful for accessing the field via an interface.
+func (v *VerifyTestVerifyTestVerifyTestPayload) GetTest() TestFields { return v.Test }
+
+func (v *VerifyTestVerifyTestVerifyTestPayload) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*VerifyTestVerifyTestVerifyTestPayload
+		Test json.RawMessage `json:"test"`
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.VerifyTestVerifyTestVerifyTestPayload = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	{
+		dst := &v.Test
+		src := firstPass.Test
+		if len(src) != 0 && string(src) != "null" {
+			err = __unmarshalTestFields(
+				src, dst)
+			if err != nil {
+				return fmt.Errorf(
+					"unable to unmarshal VerifyTestVerifyTestVerifyTestPayload.Test: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+type __premarshalVerifyTestVerifyTestVerifyTestPayload struct {
+	Test json.RawMessage `json:"test"`
+}
+
+func (v *VerifyTestVerifyTestVerifyTestPayload) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *VerifyTestVerifyTestVerifyTestPayload) __premarshalJSON() (*__premarshalVerifyTestVerifyTestVerifyTestPayload, error) {
+	var retval __premarshalVerifyTestVerifyTestVerifyTestPayload
+
+	{
+
+		dst := &retval.Test
+		src := v.Test
+		var err error
+		*dst, err = __marshalTestFields(
+			&src)
+		if err != nil {
+			return nil, fmt.Errorf(
+				"unable to marshal VerifyTestVerifyTestVerifyTestPayload.Test: %w", err)
+		}
+	}
+	return &retval, nil
+}
+
 // Viewer includes the requested fields of the GraphQL type Viewer.
 // The GraphQL type's documentation follows.
 //
@@ -5663,6 +6476,22 @@ type __DeleteSkuInput struct {
 // GetInput returns __DeleteSkuInput.Input, and is useful for accessing the field via an interface.
 func (v *__DeleteSkuInput) GetInput() DeleteSkuInput { return v.Input }
 
+// __DisableTestInput is used internally by genqlient
+type __DisableTestInput struct {
+	Input DisableTestInput `json:"input"`
+}
+
+// GetInput returns __DisableTestInput.Input, and is useful for accessing the field via an interface.
+func (v *__DisableTestInput) GetInput() DisableTestInput { return v.Input }
+
+// __EnableTestInput is used internally by genqlient
+type __EnableTestInput struct {
+	Input EnableTestInput `json:"input"`
+}
+
+// GetInput returns __EnableTestInput.Input, and is useful for accessing the field via an interface.
+func (v *__EnableTestInput) GetInput() EnableTestInput { return v.Input }
+
 // __ExpectedMachineByIdInput is used internally by genqlient
 type __ExpectedMachineByIdInput struct {
 	Id string `json:"id"`
@@ -5742,6 +6571,22 @@ type __GetSiteInput struct {
 
 // GetName returns __GetSiteInput.Name, and is useful for accessing the field via an interface.
 func (v *__GetSiteInput) GetName() string { return v.Name }
+
+// __GetTestInput is used internally by genqlient
+type __GetTestInput struct {
+	Site    string `json:"site"`
+	TestId  string `json:"testId"`
+	Version string `json:"version"`
+}
+
+// GetSite returns __GetTestInput.Site, and is useful for accessing the field via an interface.
+func (v *__GetTestInput) GetSite() string { return v.Site }
+
+// GetTestId returns __GetTestInput.TestId, and is useful for accessing the field via an interface.
+func (v *__GetTestInput) GetTestId() string { return v.TestId }
+
+// GetVersion returns __GetTestInput.Version, and is useful for accessing the field via an interface.
+func (v *__GetTestInput) GetVersion() string { return v.Version }
 
 // __IssueTokenInput is used internally by genqlient
 type __IssueTokenInput struct {
@@ -5878,6 +6723,22 @@ func (v *__ListSkusInput) GetFirst() int { return v.First }
 
 // GetAfter returns __ListSkusInput.After, and is useful for accessing the field via an interface.
 func (v *__ListSkusInput) GetAfter() *string { return v.After }
+
+// __ListTestsInput is used internally by genqlient
+type __ListTestsInput struct {
+	Site  string  `json:"site"`
+	First int     `json:"first"`
+	After *string `json:"after"`
+}
+
+// GetSite returns __ListTestsInput.Site, and is useful for accessing the field via an interface.
+func (v *__ListTestsInput) GetSite() string { return v.Site }
+
+// GetFirst returns __ListTestsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListTestsInput) GetFirst() int { return v.First }
+
+// GetAfter returns __ListTestsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListTestsInput) GetAfter() *string { return v.After }
 
 // __ListTokensInput is used internally by genqlient
 type __ListTokensInput struct {
@@ -6088,6 +6949,14 @@ type __VerifyMachineSkuInput struct {
 
 // GetInput returns __VerifyMachineSkuInput.Input, and is useful for accessing the field via an interface.
 func (v *__VerifyMachineSkuInput) GetInput() VerifyMachineSkuInput { return v.Input }
+
+// __VerifyTestInput is used internally by genqlient
+type __VerifyTestInput struct {
+	Input VerifyTestInput `json:"input"`
+}
+
+// GetInput returns __VerifyTestInput.Input, and is useful for accessing the field via an interface.
+func (v *__VerifyTestInput) GetInput() VerifyTestInput { return v.Input }
 
 // The mutation executed by AllocateMachine.
 const AllocateMachine_Operation = `
@@ -7014,6 +7883,152 @@ func DeleteSku(
 	return data_, err_
 }
 
+// The mutation executed by DisableTest.
+const DisableTest_Operation = `
+mutation DisableTest ($input: DisableTestInput!) {
+	disableTest(input: $input) {
+		test {
+			__typename
+			... TestFields
+		}
+	}
+}
+fragment TestFields on ValidationTest {
+	__typename
+	id
+	testId
+	version
+	name
+	description
+	contexts
+	supportedPlatforms
+	tags
+	components
+	timeout
+	maxAttempts
+	enabled
+	verified
+	verifiedAt
+	verifiedBy
+	modifiedAt
+	modifiedBy
+	effectiveEnabled {
+		enabled
+		cause
+	}
+	... on CatalogTest {
+		readOnly
+		command
+		args
+		preCondition
+		imgName
+		containerArg
+		executeInHost
+		externalConfigFile
+		extraOutputFile
+		extraErrFile
+	}
+}
+`
+
+func DisableTest(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DisableTestInput,
+) (data_ *DisableTestResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DisableTest",
+		Query:  DisableTest_Operation,
+		Variables: &__DisableTestInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DisableTestResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by EnableTest.
+const EnableTest_Operation = `
+mutation EnableTest ($input: EnableTestInput!) {
+	enableTest(input: $input) {
+		test {
+			__typename
+			... TestFields
+		}
+	}
+}
+fragment TestFields on ValidationTest {
+	__typename
+	id
+	testId
+	version
+	name
+	description
+	contexts
+	supportedPlatforms
+	tags
+	components
+	timeout
+	maxAttempts
+	enabled
+	verified
+	verifiedAt
+	verifiedBy
+	modifiedAt
+	modifiedBy
+	effectiveEnabled {
+		enabled
+		cause
+	}
+	... on CatalogTest {
+		readOnly
+		command
+		args
+		preCondition
+		imgName
+		containerArg
+		executeInHost
+		externalConfigFile
+		extraOutputFile
+		extraErrFile
+	}
+}
+`
+
+func EnableTest(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input EnableTestInput,
+) (data_ *EnableTestResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "EnableTest",
+		Query:  EnableTest_Operation,
+		Variables: &__EnableTestInput{
+			Input: input,
+		},
+	}
+
+	data_ = &EnableTestResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ExpectedMachineById.
 const ExpectedMachineById_Operation = `
 query ExpectedMachineById ($id: ID!) {
@@ -7530,6 +8545,81 @@ func GetSiteDetail(
 	}
 
 	data_ = &GetSiteDetailResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by GetTest.
+const GetTest_Operation = `
+query GetTest ($site: String!, $testId: String!, $version: String!) {
+	validationTest(site: $site, testId: $testId, version: $version) {
+		__typename
+		... TestFields
+	}
+}
+fragment TestFields on ValidationTest {
+	__typename
+	id
+	testId
+	version
+	name
+	description
+	contexts
+	supportedPlatforms
+	tags
+	components
+	timeout
+	maxAttempts
+	enabled
+	verified
+	verifiedAt
+	verifiedBy
+	modifiedAt
+	modifiedBy
+	effectiveEnabled {
+		enabled
+		cause
+	}
+	... on CatalogTest {
+		readOnly
+		command
+		args
+		preCondition
+		imgName
+		containerArg
+		executeInHost
+		externalConfigFile
+		extraOutputFile
+		extraErrFile
+	}
+}
+`
+
+func GetTest(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	site string,
+	testId string,
+	version string,
+) (data_ *GetTestResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "GetTest",
+		Query:  GetTest_Operation,
+		Variables: &__GetTestInput{
+			Site:    site,
+			TestId:  testId,
+			Version: version,
+		},
+	}
+
+	data_ = &GetTestResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -8105,6 +9195,92 @@ func ListSkus(
 	}
 
 	data_ = &ListSkusResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListTests.
+const ListTests_Operation = `
+query ListTests ($site: String!, $first: Int!, $after: Cursor) {
+	site(name: $site) {
+		validationTests(first: $first, after: $after, orderBy: {field:NAME}) {
+			pageInfo {
+				... Page
+			}
+			nodes {
+				__typename
+				... TestFields
+			}
+		}
+	}
+}
+fragment Page on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment TestFields on ValidationTest {
+	__typename
+	id
+	testId
+	version
+	name
+	description
+	contexts
+	supportedPlatforms
+	tags
+	components
+	timeout
+	maxAttempts
+	enabled
+	verified
+	verifiedAt
+	verifiedBy
+	modifiedAt
+	modifiedBy
+	effectiveEnabled {
+		enabled
+		cause
+	}
+	... on CatalogTest {
+		readOnly
+		command
+		args
+		preCondition
+		imgName
+		containerArg
+		executeInHost
+		externalConfigFile
+		extraOutputFile
+		extraErrFile
+	}
+}
+`
+
+func ListTests(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	site string,
+	first int,
+	after *string,
+) (data_ *ListTestsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListTests",
+		Query:  ListTests_Operation,
+		Variables: &__ListTestsInput{
+			Site:  site,
+			First: first,
+			After: after,
+		},
+	}
+
+	data_ = &ListTestsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -9435,6 +10611,79 @@ func VerifyMachineSku(
 	}
 
 	data_ = &VerifyMachineSkuResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by VerifyTest.
+const VerifyTest_Operation = `
+mutation VerifyTest ($input: VerifyTestInput!) {
+	verifyTest(input: $input) {
+		test {
+			__typename
+			... TestFields
+		}
+	}
+}
+fragment TestFields on ValidationTest {
+	__typename
+	id
+	testId
+	version
+	name
+	description
+	contexts
+	supportedPlatforms
+	tags
+	components
+	timeout
+	maxAttempts
+	enabled
+	verified
+	verifiedAt
+	verifiedBy
+	modifiedAt
+	modifiedBy
+	effectiveEnabled {
+		enabled
+		cause
+	}
+	... on CatalogTest {
+		readOnly
+		command
+		args
+		preCondition
+		imgName
+		containerArg
+		executeInHost
+		externalConfigFile
+		extraOutputFile
+		extraErrFile
+	}
+}
+`
+
+func VerifyTest(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input VerifyTestInput,
+) (data_ *VerifyTestResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "VerifyTest",
+		Query:  VerifyTest_Operation,
+		Variables: &__VerifyTestInput{
+			Input: input,
+		},
+	}
+
+	data_ = &VerifyTestResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
