@@ -17,6 +17,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/lexer"
 	"golang.org/x/sync/singleflight"
 
 	"fleetgraph/fleet"
@@ -81,11 +82,11 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 	if op.Operation.Operation != ast.Subscription {
 		limited, cancel := context.WithTimeout(ctx, o.timeout)
 		defer cancel()
-		answer, errs := o.answer(limited, exec, op)
-		if errs != nil {
-			return errs, nil
+		r := o.answer(limited, exec, op)
+		if r.refused != nil {
+			return r.refused, nil
 		}
-		return nil, emit(answer)
+		return nil, emit(r.answer)
 	}
 	// The validation counts names, so that one field under two aliases passes; and what
 	// variables leave out is known only now.
@@ -124,16 +125,16 @@ func (o *operations) short(ctx context.Context) (context.Context, context.Cancel
 }
 
 // answer runs a query or a mutation, or renders the event of ctx.
-func (o *operations) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) ([]byte, gqlerror.List) {
+func (o *operations) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) rendering {
 	respond, ctx := exec.DispatchOperation(ctx, op)
 	response := respond(ctx)
 	if response == nil { // gqlgen's way to say that ctx has ended before the answer
-		return nil, o.errors(ctx, timedOut())
+		return rendering{refused: o.errors(ctx, timedOut())}
 	}
 	if op.Operation.Operation == ast.Subscription && (response.Data == nil || bytes.Equal(response.Data, []byte("null"))) {
-		return nil, response.Errors // without the cursor nobody could go on behind it
+		return rendering{refused: response.Errors} // without the cursor nobody could go on behind it
 	}
-	return encode(response), nil
+	return rendering{answer: encode(response), faulty: len(response.Errors) > 0}
 }
 
 func (o *operations) stream(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, source live.Source, emit func([]byte) error) (gqlerror.List, error) {
@@ -164,16 +165,16 @@ func (o *operations) stream(ctx context.Context, exec graphql.GraphExecutor, op 
 // rendering is what came of rendering an event: an answer, or errors.
 type rendering struct {
 	answer  []byte
+	faulty  bool // the answer has errors, which another attempt may not have
 	refused gqlerror.List
 }
 
 // render is the answer of an event, by whoever renders it first.
 func (o *operations) render(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, key renderKey, event live.Event) ([]byte, gqlerror.List) {
-	fresh := func() (r rendering) {
+	fresh := func() rendering {
 		ctx, cancel := o.short(live.Rendering(ctx, event))
 		defer cancel()
-		r.answer, r.refused = o.answer(ctx, exec, op)
-		return r
+		return o.answer(ctx, exec, op)
 	}
 	if key.event == "" {
 		r := fresh()
@@ -187,7 +188,7 @@ func (o *operations) render(ctx context.Context, exec graphql.GraphExecutor, op 
 			return rendering{answer: answer}, nil
 		}
 		r := fresh()
-		if r.refused == nil && len(r.answer) <= renderedBytes {
+		if r.refused == nil && !r.faulty && len(r.answer) <= renderedBytes {
 			o.rendered.Add(key, r.answer)
 		}
 		return r, nil
@@ -222,18 +223,21 @@ func identity(ctx context.Context, op *graphql.OperationContext) (how [sha256.Si
 	return sha256.Sum256(text), nil
 }
 
-// uses counts the mentions of a variable in a document.
+// uses counts the mentions of a variable in a document, which is valid.
 func uses(document, variable string) (n int) {
-	for _, rest := range strings.Split(document, "$"+variable)[1:] {
-		if rest == "" || !isNameByte(rest[0]) {
+	tokens := lexer.New(&ast.Source{Input: document})
+	for named := false; ; {
+		token, err := tokens.ReadToken()
+		if err != nil || token.Kind == lexer.EOF {
+			return n
+		}
+		if named && token.Kind == lexer.Name && token.Value == variable {
 			n++
 		}
+		if token.Kind != lexer.Comment { // may stand between
+			named = token.Kind == lexer.Dollar
+		}
 	}
-	return n
-}
-
-func isNameByte(b byte) bool {
-	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
 // checking measures what a socket brings before it is read: read, it is many times

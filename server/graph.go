@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/handler"
@@ -62,6 +63,7 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 	h.AddTransport(streamTransport{
 		http: answers, operations: running, sessions: joined,
 		patience: sockets.Limits().WriteTimeout, again: sockets.Limits().CheckInterval,
+		streams: new(atomic.Int64), most: int64(sockets.Limits().Connections),
 	})
 	h.AddTransport(answers)
 	h.SetQueryCache(documents)

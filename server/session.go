@@ -42,12 +42,24 @@ func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws
 	if err != nil {
 		return nil, s.refusal(ctx, err)
 	}
+	// What happened to the token before that was told to nobody.
+	first := changed()
+	if err := s.check(look, caller); err != nil {
+		done()
+		return nil, s.refusal(ctx, err)
+	}
 	return &graphqlws.Session{
 		As:      func(ctx context.Context) context.Context { return access.WithCaller(ctx, caller) },
 		Expires: caller.Ends(),
 		Check:   func(ctx context.Context) error { return s.check(ctx, caller) },
-		Changed: changed,
-		Close:   done,
+		Changed: func() <-chan struct{} {
+			if next := first; next != nil {
+				first = nil
+				return next
+			}
+			return changed()
+		},
+		Close: done,
 	}, nil
 }
 

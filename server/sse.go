@@ -5,10 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"fleetgraph/fleet"
 	"fleetgraph/server/graphqlws"
 )
 
@@ -25,6 +27,8 @@ type streamTransport struct {
 	sessions   *sessions
 	patience   time.Duration // for one write to a slow reader
 	again      time.Duration // between two looks whether the session still stands
+	streams    *atomic.Int64 // that are open
+	most       int64         // streams at once
 }
 
 var _ graphql.Transport = streamTransport{}
@@ -43,6 +47,15 @@ func (t streamTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql
 		return
 	}
 	params.ReadTime.End = graphql.Now()
+	defer t.streams.Add(-1)
+	if t.streams.Add(1) > t.most {
+		refused := &fleet.Error{
+			Code: fleet.ResourceExhausted, Reason: "TOO_MANY_STREAMS",
+			Message: "the server has as many streams as it may", Details: map[string]any{"limit": t.most},
+		}
+		writeError(w, statusOf(refused.Code), refused)
+		return
+	}
 	session, err := t.sessions.open(r.Context(), nil)
 	if err != nil {
 		refused := t.sessions.present.shown(r.Context(), err, "")
@@ -104,10 +117,18 @@ func (t streamTransport) watch(ctx context.Context, cancel context.CancelFunc, s
 		case <-changed:
 			changed = session.Changed()
 		}
-		if session.Check(ctx) != nil {
+		if !t.stands(ctx, session) {
 			return
 		}
 	}
+}
+
+// stands asks whether the session still does, for no longer than a write may take: the
+// time goes on meanwhile.
+func (t streamTransport) stands(ctx context.Context, session *graphqlws.Session) bool {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.patience)
+	defer cancel()
+	return session.Check(limited) == nil
 }
 
 // eventStream is the body of a stream. Its methods may be called at the same time.

@@ -33,7 +33,7 @@ func addLimits(flags *pflag.FlagSet, l *server.Limits) {
 // events share the last two.
 func addSocketLimits(flags *pflag.FlagSet, l *graphqlws.Limits) {
 	d := graphqlws.DefaultLimits()
-	flags.IntVar(&l.Connections, limitPrefix+"sockets", d.Connections, "WebSockets of this process")
+	flags.IntVar(&l.Connections, limitPrefix+"sockets", d.Connections, "WebSockets of this process, and as many streams of server-sent events")
 	flags.IntVar(&l.Operations, limitPrefix+"socket-operations", d.Operations, "operations alive at once on a WebSocket")
 	flags.Int64Var(&l.MessageBytes, limitPrefix+"socket-message-bytes", d.MessageBytes, "bytes of a client's message")
 	flags.IntVar(&l.QueuedBytes, limitPrefix+"socket-queued-bytes", d.QueuedBytes, "bytes that wait for a slow reader")

@@ -95,8 +95,14 @@ func serve(t *testing.T, env []string, args ...string) *process {
 		close(p.exited)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.exited
+		// Asked to stop, it has its Postgres stop, which writes where t removes.
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-p.exited:
+		case <-time.After(time.Minute):
+			_ = p.cmd.Process.Kill()
+			<-p.exited
+		}
 		if t.Failed() {
 			t.Log(p.stdout, p.stderr)
 		}

@@ -19,6 +19,10 @@ import (
 // closeGrace is how long the peer may take to answer a close.
 const closeGrace = 2 * time.Second
 
+// maxOpening is how many bytes a message may have before there is a session: nobody
+// knows yet who sends it.
+const maxOpening = 64 << 10
+
 // maxReason is how many bytes the reason of a close may have (RFC 6455, 5.5).
 const maxReason = 123
 
@@ -56,6 +60,7 @@ func (c *connection) serve(ctx context.Context) {
 	ctx, c.cancel = context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	writer.Go(func() { c.write(ctx) })
+	writer.Go(func() { (&watch{connection: c, opened: c.opened}).run(ctx) })
 	c.read(ctx)
 	c.cancel()
 	c.running.Wait()
@@ -81,7 +86,7 @@ func (c *connection) close(ctx context.Context, code int, reason string) {
 
 // read handles what the client sends, until the connection has ended.
 func (c *connection) read(ctx context.Context) {
-	c.socket.SetReadLimit(c.limits.MessageBytes)
+	c.socket.SetReadLimit(min(c.limits.MessageBytes, maxOpening))
 	deadline := time.Now().Add(c.limits.InitTimeout)
 	_ = c.socket.SetReadDeadline(deadline)
 	alive := func() {
@@ -152,13 +157,13 @@ func (c *connection) handle(ctx context.Context, data []byte) {
 	case typeInit:
 		c.init(ctx, m)
 	case typePing:
-		if _, err := object(m.Payload); err != nil {
+		if !isObject(m.Payload) {
 			c.close(ctx, codeBadRequest, "Invalid payload of ping")
 			return
 		}
 		c.send(ctx, pong(m.Payload))
 	case typePong:
-		if _, err := object(m.Payload); err != nil {
+		if !isObject(m.Payload) {
 			c.close(ctx, codeBadRequest, "Invalid payload of pong")
 		}
 	case typeSubscribe:
@@ -195,6 +200,7 @@ func (c *connection) init(ctx context.Context, m message) {
 		return
 	}
 	c.session = session
+	c.socket.SetReadLimit(c.limits.MessageBytes)
 	close(c.opened)
 	c.send(ctx, frameAck)
 }
@@ -227,12 +233,9 @@ func (c *connection) abandon() {
 	_ = c.wire.Close()
 }
 
-// write writes what waits, pings, and watches over the session.
+// write writes what waits, up to the close.
 func (c *connection) write(ctx context.Context) {
-	w := &watch{connection: c, opened: c.opened}
-	defer w.stop()
-	for {
-		w.wait(ctx)
+	for range c.out.ready {
 		frames, end := c.out.take()
 		if err := c.batch(frames); err != nil {
 			c.fail(ctx, err)
@@ -245,12 +248,16 @@ func (c *connection) write(ctx context.Context) {
 	}
 }
 
-// batch writes messages in one go.
+// batch writes messages in one go, unless the connection is to be closed instead of
+// them.
 func (c *connection) batch(frames []outgoing) error {
 	if len(frames) == 0 {
 		return nil
 	}
 	for part := range slices.Chunk(frames, 256) {
+		if c.out.dropping() {
+			return nil
+		}
 		deadline := time.Now().Add(c.limits.WriteTimeout)
 		_ = c.socket.SetWriteDeadline(deadline)
 		_ = c.wire.SetWriteDeadline(deadline)

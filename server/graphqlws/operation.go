@@ -113,13 +113,16 @@ func (c *connection) operate(ctx context.Context, id string, op *running, params
 
 // next sends one answer, unless the client has completed the operation.
 func (c *connection) next(ctx context.Context, id string, op *running, answer []byte) error {
-	c.mu.Lock()
-	over := c.operations[id] != op
-	c.mu.Unlock()
-	if over {
-		return errFinished
-	}
-	return c.out.put(ctx, text(frame(typeNext, op.id, answer)), c.limits.WriteTimeout)
+	next := text(frame(typeNext, op.id, answer))
+	return await(ctx, c.limits.WriteTimeout, func() (<-chan struct{}, error) {
+		// Under the lock: nobody may get this once the id is another operation's.
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.operations[id] != op {
+			return nil, errFinished
+		}
+		return c.out.tryPut(next)
+	})
 }
 
 // complete ends an operation as its client asks. One that is over already may cross

@@ -38,6 +38,7 @@ type outbox struct {
 	frames []outgoing
 	bytes  int
 	close  *closing
+	drop   bool          // nothing is to be written before the close
 	space  chan struct{} // closed by the next take; nil while nobody waits
 }
 
@@ -45,9 +46,14 @@ func newOutbox(limit int) *outbox { return &outbox{limit: limit, ready: make(cha
 
 // put adds a message, waiting for space until ctx ends: errSlow after patience.
 func (o *outbox) put(ctx context.Context, frame outgoing, patience time.Duration) error {
+	return await(ctx, patience, func() (<-chan struct{}, error) { return o.tryPut(frame) })
+}
+
+// await tries until there is space: errSlow after patience.
+func await(ctx context.Context, patience time.Duration, try func() (space <-chan struct{}, err error)) error {
 	var timeout *time.Timer
 	for {
-		space, err := o.tryPut(frame)
+		space, err := try()
 		if err != nil || space == nil {
 			return err
 		}
@@ -104,7 +110,7 @@ func (o *outbox) finish(c closing, drop bool) {
 	if o.close != nil {
 		return
 	}
-	o.close = &c
+	o.close, o.drop = &c, drop
 	if drop {
 		o.frames, o.bytes = nil, 0
 	}
@@ -116,6 +122,14 @@ func (o *outbox) finishing() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.close != nil
+}
+
+// dropping tells whether finish was called, and nothing is to be written before the
+// close.
+func (o *outbox) dropping() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.drop
 }
 
 func (o *outbox) signal() {

@@ -101,6 +101,11 @@ func decode(data []byte, target any) error {
 	return nil
 }
 
+// isObject tells whether a payload, which is valid JSON, is an object, absent or null.
+func isObject(payload json.RawMessage) bool {
+	return len(payload) == 0 || payload[0] == '{' || payload[0] == 'n'
+}
+
 // object reads a payload that is an object, or is absent or null.
 func object(payload json.RawMessage) (out map[string]any, err error) {
 	if len(payload) == 0 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watch is what a connection's writer waits for beside messages: the time of the
+// watch pings, and ends the connection with its session: it waits for the time of the
 // next ping, the end of the session, and signs that it may have ended.
 type watch struct {
 	connection *connection
@@ -17,12 +17,14 @@ type watch struct {
 	expires    <-chan time.Time
 	expiry     *time.Timer
 	changed    <-chan struct{}
-	checking   chan error
+	checking   chan error // nil while there is no check
+	again      bool       // a sign came while there was one
 	checks     sync.WaitGroup
 }
 
-// wait returns when there is something to write, and handles what else comes.
-func (w *watch) wait(ctx context.Context) {
+// run watches until ctx ends.
+func (w *watch) run(ctx context.Context) {
+	defer w.stop()
 	c := w.connection
 	for {
 		var ping, check <-chan time.Time
@@ -30,7 +32,7 @@ func (w *watch) wait(ctx context.Context) {
 			ping, check = w.ping.C, w.check.C
 		}
 		select {
-		case <-c.out.ready:
+		case <-ctx.Done():
 			return
 		case <-w.opened:
 			w.begin()
@@ -42,11 +44,15 @@ func (w *watch) wait(ctx context.Context) {
 			w.look(ctx)
 		case <-w.changed:
 			w.changed = c.session.Changed()
+			w.again = w.checking != nil
 			w.look(ctx)
 		case err := <-w.checking:
 			w.checking = nil
 			if err != nil {
 				c.close(ctx, codeForbidden, "Forbidden: "+err.Error())
+			} else if w.again {
+				w.again = false
+				w.look(ctx)
 			}
 		}
 	}

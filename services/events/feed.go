@@ -30,6 +30,8 @@ const (
 	FeedLock = 0x666c656574 // "fleet"
 	// numberTimeout bounds one round of numbering.
 	numberTimeout = 10 * time.Second
+	// idleTimeout is how long a round may stand still between two statements.
+	idleTimeout = "5s"
 	// lastRound bounds the round after the end.
 	lastRound = 2 * time.Second
 )
@@ -172,6 +174,10 @@ func (f *Feed) number(ctx context.Context) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, numberTimeout)
 	defer cancel()
 	err = pgx.BeginFunc(ctx, f.db.Pool, func(tx pgx.Tx) error {
+		// A process that stands still with the lock must not hold up the others.
+		if _, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`, idleTimeout); err != nil {
+			return err
+		}
 		// The lock first, in a statement of its own: the next one then sees all that was
 		// numbered before.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, FeedLock); err != nil {
