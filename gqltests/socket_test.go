@@ -124,3 +124,19 @@ func (s *socket) closed(t *testing.T) (code int, reason string) {
 	require.ErrorAs(t, err, &end)
 	return end.Code, end.Text
 }
+
+// TestATokenThatIsRevokedBeforeTheSessionIsNotLetIn has the token of the upgrade
+// revoked before connection_init.
+func TestATokenThatIsRevokedBeforeTheSessionIsNotLetIn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id, secret := b.issue(t, variables{"name": "short-lived", "role": "VIEWER"})
+	s := b.dial(t, http.Header{"Authorization": {"Bearer " + secret}})
+	b.must(t, revokeToken, variables{"input": variables{"tokenId": id}}, nil)
+	s.send(t, variables{"type": "connection_init"})
+	require.NoError(t, s.SetReadDeadline(time.Now().Add(patience)))
+	_, _, err := s.ReadMessage()
+	var end *websocket.CloseError
+	require.ErrorAs(t, err, &end)
+	require.Equal(t, 4403, end.Code, end.Text)
+}

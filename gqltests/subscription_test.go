@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -15,6 +17,9 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
+
+	"fleetgraph/server"
+	"fleetgraph/server/graphqlws"
 )
 
 // followMachine is what tests follow machines with.
@@ -492,4 +497,37 @@ func TestFollowersThatComeAndGoLeaveNothing(t *testing.T) {
 		followers, after := used()
 		return followers == 0 && after <= bytes+4<<20
 	}, polling, 100*time.Millisecond)
+}
+
+func TestStreamsAreCounted(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, server.Config{Logger: slog.New(slog.DiscardHandler), Sockets: graphqlws.Limits{Connections: 1}})
+	b.createSite(t, "dc1")
+	open := func() (status int, body string, end func()) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/graphql", strings.NewReader(`{"query":"subscription { siteEvents(site: \"dc1\") { cursor } }"}`))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "text/event-stream")
+		request.Header.Set("Authorization", "Bearer "+b.admin)
+		response, err := (&http.Client{Transport: b.http.Transport}).Do(request)
+		require.NoError(t, err)
+		if response.StatusCode != http.StatusOK {
+			data, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			body = string(data)
+		}
+		return response.StatusCode, body, func() { _ = response.Body.Close() }
+	}
+	status, _, end := open()
+	require.Equal(t, http.StatusOK, status)
+	status, body, refused := open()
+	refused()
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Contains(t, body, "TOO_MANY_STREAMS")
+	end()
+	require.Eventually(t, func() bool {
+		status, _, end := open()
+		end()
+		return status == http.StatusOK
+	}, polling, tick, "the place of one that left is free")
 }

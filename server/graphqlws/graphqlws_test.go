@@ -522,3 +522,44 @@ func TestThousandsThatComeAndGoLeaveNothing(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 	}
 }
+
+//nolint:paralleltest // looks for goroutines that are left behind
+func TestWhoIsNotLetInCannotSendMuch(t *testing.T) {
+	b := setup(t, graphqlws.Limits{})
+	long := `{"type":"ping","payload":{"a":"` + strings.Repeat("x", 100<<10) + `"}}`
+	c := b.dial(t, graphqlws.Subprotocol)
+	c.say(t, long)
+	code, _ := c.closed(t)
+	require.Equal(t, 1009, code)
+
+	c = b.connect(t)
+	c.say(t, long)
+	c.hears(t, strings.Replace(long, "ping", "pong", 1))
+}
+
+// TestASessionThatEndsIsNotServedWhatWaits has a reader pause until its time is over,
+// with much waiting for it.
+//
+//nolint:paralleltest // looks for goroutines that are left behind
+func TestASessionThatEndsIsNotServedWhatWaits(t *testing.T) {
+	const events = 1_000_000
+	b := setup(t, graphqlws.Limits{WriteTimeout: 10 * time.Second, QueuedBytes: 64 << 20})
+	at := time.Now().Add(2 * time.Second)
+	b.expires = &at
+	c := b.connect(t)
+	c.subscribe(t, "1", count, fmt.Sprintf(`,"variables":{"n":%d}`, events))
+	require.Eventually(t, func() bool { return time.Now().After(at.Add(200 * time.Millisecond)) }, 10*time.Second, 10*time.Millisecond)
+	got := 0
+	for {
+		_, _, err := c.ReadMessage()
+		if err == nil {
+			got++
+			continue
+		}
+		var end *websocket.CloseError
+		require.ErrorAs(t, err, &end)
+		require.Equal(t, 4401, end.Code)
+		break
+	}
+	require.Less(t, got, events/2, "what the network held already, and no more")
+}
