@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -503,7 +504,7 @@ func TestStreamsAreCounted(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, server.Config{Logger: slog.New(slog.DiscardHandler), Sockets: graphqlws.Limits{Connections: 1}})
 	b.createSite(t, "dc1")
-	open := func() (status int, body string, end func()) {
+	open := func() *http.Response {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/graphql", strings.NewReader(`{"query":"subscription { siteEvents(site: \"dc1\") { cursor } }"}`))
 		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
@@ -511,23 +512,19 @@ func TestStreamsAreCounted(t *testing.T) {
 		request.Header.Set("Authorization", "Bearer "+b.admin)
 		response, err := (&http.Client{Transport: b.http.Transport}).Do(request)
 		require.NoError(t, err)
-		if response.StatusCode != http.StatusOK {
-			data, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			body = string(data)
-		}
-		return response.StatusCode, body, func() { _ = response.Body.Close() }
+		return response
 	}
-	status, _, end := open()
-	require.Equal(t, http.StatusOK, status)
-	status, body, refused := open()
-	refused()
-	require.Equal(t, http.StatusTooManyRequests, status)
-	require.Contains(t, body, "TOO_MANY_STREAMS")
-	end()
+	first := open()
+	require.Equal(t, http.StatusOK, first.StatusCode)
+	second := open()
+	require.Equal(t, http.StatusTooManyRequests, second.StatusCode)
+	body, err := io.ReadAll(second.Body)
+	require.NoError(t, errors.Join(err, second.Body.Close()))
+	require.Contains(t, string(body), "TOO_MANY_STREAMS")
+	require.NoError(t, first.Body.Close())
 	require.Eventually(t, func() bool {
-		status, _, end := open()
-		end()
-		return status == http.StatusOK
+		next := open()
+		_ = next.Body.Close()
+		return next.StatusCode == http.StatusOK
 	}, polling, tick, "the place of one that left is free")
 }
