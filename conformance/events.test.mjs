@@ -1,9 +1,11 @@
 // Server-sent events, by the distinct connections mode of graphql-sse's PROTOCOL.md,
 // read as bytes: the event stream and its events.
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, it } from "node:test";
 import { MACHINE_EVENTS, RAISE, WHO } from "./documents.mjs";
-import { authorization, demoMachine, newMachine, remove, target, url } from "./target.mjs";
+import { authorization, demoMachine, graph, newMachine, raise, remove, target, url } from "./target.mjs";
 
 const accept = "text/event-stream";
 
@@ -36,6 +38,17 @@ async function* events(response) {
     }
   }
   equal(text.trim(), "", "the stream ends within an event");
+}
+
+/** cut opens a stream on a socket of its own and resolves with what resets that socket. */
+async function cut(query, variables) {
+  const { hostname, port, pathname } = new URL(url);
+  const body = JSON.stringify({ query, variables });
+  const head = [`POST ${pathname} HTTP/1.1`, `host: ${hostname}`, `authorization: ${authorization}`, `accept: ${accept}`, "content-type: application/json", `content-length: ${body.length}`];
+  const socket = connect(port, hostname).on("error", () => {});
+  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
+  await once(socket, "data");
+  return () => socket.resetAndDestroy();
 }
 
 async function whole(response) {
@@ -112,5 +125,16 @@ describe("Server-sent events", { concurrency: 4, timeout: 30_000 }, () => {
     const both = Promise.all(streams.map(whole));
     await remove(machine);
     for (const all of await both) equal(names(all).at(-1), "complete");
+  });
+
+  it("readers that reset their sockets amid the events end nothing but their streams", async () => {
+    const machine = await newMachine();
+    for (let round = 0; round < 10; round++) {
+      const cuts = await Promise.all(Array.from({ length: 20 }, () => cut(MACHINE_EVENTS, { id: machine.id })));
+      const raised = Array.from({ length: 10 }, () => raise(machine));
+      for (const reset of cuts) reset();
+      await Promise.all(raised);
+    }
+    equal((await graph(WHO)).viewer.role, "ADMIN");
   });
 });

@@ -163,7 +163,7 @@ export async function start() {
     if (request.headers.authorization !== TOKEN) return response.writeHead(401).end();
     const stream = request.headers.accept?.startsWith("text/event-stream");
     if (stream) request.headers.accept = "text/event-stream"; // the package knows a list of types by no other name
-    await (stream ? events : http)(request, response);
+    await (stream ? events : http)(request, response).catch((error) => gone(error, response));
   });
   const sockets = new WebSocketServer({ server, path: "/graphql", maxPayload: MAX_MESSAGE });
   console.error = () => {}; // the package prints what the probes provoke
@@ -178,6 +178,13 @@ export async function start() {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+// gone is what a write to a reader who has left comes to: the end of that answer and
+// not of the server. Any other fault is the server's, and ends it.
+function gone(error, response) {
+  if (!["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED"].includes(error.code)) throw error;
+  response.destroy();
 }
 
 // allowed takes a moment, as looking a token up does.

@@ -30,6 +30,7 @@ try {
     env: { ...process.env, CONFORMANCE_TARGET: target, CONFORMANCE_URL: server.url, CONFORMANCE_TOKEN: server.token },
     stdio: "inherit",
   });
+  process.once("exit", () => tests.kill()); // suites without a server only fail for longer
   const [code] = await once(tests, "exit");
   process.exitCode = code ?? 1;
 } finally {
