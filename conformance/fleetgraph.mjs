@@ -18,7 +18,7 @@ export async function start() {
   const tokenFile = join(directory, "token");
   const server = spawn(
     binary,
-    ["serve", "--demo", "--listen=127.0.0.1:0", "--log-format=json", `--data-dir=${join(directory, "data")}`, `--admin-token-file=${tokenFile}`],
+    ["serve", "--demo", "--listen=127.0.0.1:0", "--log-format=json", "--rate-limit=0", "--auth-failure-limit=0", `--data-dir=${join(directory, "data")}`, `--admin-token-file=${tokenFile}`],
     { stdio: ["ignore", "ignore", "pipe"] },
   );
   const ended = once(server, "exit");
