@@ -21,6 +21,14 @@ const plainListLength = 10
 // takes about as much as 50 fields.
 const conditionCost = 50
 
+// What a field costs whose value is a document: about the fields that would say as
+// much. Details of a change have some kilobytes at most, an inventory up to 2 MiB, of
+// which a page of 200 machines may have each once.
+const (
+	detailsCost   = 100
+	inventoryCost = 2000
+)
+
 // costHeader asks for the cost of an operation in the answer's extensions; so does
 // "cost": true in the request's extensions.
 const costHeader = "Fleetgraph-Cost"
@@ -37,9 +45,9 @@ type operationCost struct {
 
 // complexityLimit is a gqlgen extension that refuses an operation whose answer could be
 // too large. A field costs 1, and what is below it as often as the field may repeat
-// it: a page by its size, nodes(ids:) by its ids, another list of objects 10 times; a value of a filter costs 50. It
-// is an upper bound: @skip, @include and fragments that cannot all apply save
-// nothing.
+// it: a page by its size, nodes(ids:) by its ids, another list of objects 10 times; a
+// value of a filter costs 50, a document 100 or 2000. It is an upper bound: @skip,
+// @include and fragments that cannot all apply save nothing.
 type complexityLimit struct{ limit int }
 
 var (
@@ -104,11 +112,23 @@ func (p pricing) selections(set ast.SelectionSet) int {
 }
 
 func (p pricing) field(field *ast.Field) int {
-	cost := add(1, multiply(p.repeats(field), p.selections(field.SelectionSet)))
+	cost := add(price(field), multiply(p.repeats(field), p.selections(field.SelectionSet)))
 	if where := field.Arguments.ForName("where"); where != nil {
 		cost = add(cost, multiply(conditionCost, p.values(where.Value)))
 	}
 	return cost
+}
+
+// price is what a field costs by itself.
+func price(field *ast.Field) int {
+	switch {
+	case field.Name == "inventoryDocument", field.Definition.Type.Name() == "Inventory": // typed or not, the whole of it is read
+		return inventoryCost
+	case field.Definition.Type.Name() == "JSON":
+		return detailsCost
+	default:
+		return 1
+	}
 }
 
 // values is how many values a literal has, with those of variables in it.

@@ -40,6 +40,8 @@ type Config struct {
 	Terminal bool
 	// Limits bound one request.
 	Limits Limits
+	// Callers bound what one caller has at one time.
+	Callers CallerLimits
 	// HideSchema switches introspection off, and suggestions of names in errors.
 	HideSchema bool
 	// Sockets bound one WebSocket.

@@ -37,6 +37,7 @@ const (
 // all followers with the same operation and the same rights.
 type operations struct {
 	refuser  refuser
+	answers  *answers
 	present  presenter
 	timeout  time.Duration // of a query, a mutation, the opening of a stream, the rendering of an event
 	rendered *lru.Cache[renderKey, []byte]
@@ -49,12 +50,12 @@ type renderKey struct {
 	how   [sha256.Size]byte
 }
 
-func newOperations(refuser refuser, p presenter, timeout time.Duration) (*operations, error) {
+func newOperations(refuser refuser, a *answers, timeout time.Duration) (*operations, error) {
 	rendered, err := lru.New[renderKey, []byte](renderedEvents)
 	if err != nil {
 		return nil, fmt.Errorf("cache of rendered events: %w", err)
 	}
-	return &operations{refuser: refuser, present: p, timeout: timeout, rendered: rendered}, nil
+	return &operations{refuser: refuser, answers: a, present: a.present, timeout: timeout, rendered: rendered}, nil
 }
 
 // run runs an operation and hands each answer, as JSON, to emit, whose error ends it.
@@ -86,7 +87,7 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 		if r.refused != nil {
 			return r.refused, nil
 		}
-		return nil, emit(r.answer)
+		return o.hand(ctx, r.answer, emit)
 	}
 	// The validation counts names, so that one field under two aliases passes; and what
 	// variables leave out is known only now.
@@ -99,6 +100,16 @@ func (o *operations) run(ctx context.Context, exec graphql.GraphExecutor, params
 	}
 	defer opened.Source.Close()
 	return o.stream(ctx, exec, op, opened.Source, emit)
+}
+
+// hand hands an answer to emit, unless too much waits for the readers of its caller.
+func (o *operations) hand(ctx context.Context, answer []byte, emit func([]byte) error) (gqlerror.List, error) {
+	release, refused := o.answers.hold(ctx, len(answer))
+	if refused != nil {
+		return o.errors(ctx, refused), nil
+	}
+	defer release()
+	return nil, emit(answer)
 }
 
 // open has a subscription's resolver open its source.
@@ -126,9 +137,9 @@ func (o *operations) short(ctx context.Context) (context.Context, context.Cancel
 
 // answer runs a query or a mutation, or renders the event of ctx.
 func (o *operations) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) rendering {
-	respond, ctx := exec.DispatchOperation(ctx, op)
-	response := respond(ctx)
-	if response == nil { // gqlgen's way to say that ctx has ended before the answer
+	response, release := o.answers.make(ctx, exec, op)
+	defer release()
+	if response == nil {
 		return rendering{refused: o.errors(ctx, timedOut())}
 	}
 	if op.Operation.Operation == ast.Subscription && (response.Data == nil || bytes.Equal(response.Data, []byte("null"))) {
@@ -156,8 +167,8 @@ func (o *operations) stream(ctx context.Context, exec graphql.GraphExecutor, op 
 		if refused != nil {
 			return refused, nil
 		}
-		if err := emit(answer); err != nil {
-			return nil, err
+		if refused, err := o.hand(ctx, answer, emit); refused != nil || err != nil {
+			return refused, err
 		}
 	}
 }

@@ -37,7 +37,9 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 	schema := graph.NewExecutableSchema(graph.Config{Resolvers: root})
 	limits, introspection := cfg.Limits.withDefaults(), !cfg.HideSchema
 	refusing := refuser{schema.Schema(), introspection}
-	running, err := newOperations(refusing, p, limits.OperationTimeout)
+	callers := cfg.Callers.withDefaults()
+	bounded := newAnswers(p, limits.AnswerBytes, callers.AnswerBytes)
+	running, err := newOperations(refusing, bounded, limits.OperationTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 		Limits:  cfg.Sockets,
 		Logger:  cfg.Logger,
 	})
-	answers := httpTransport{refuser: refusing, limits: limits}
+	answers := httpTransport{refuser: refusing, limits: limits, answers: bounded}
 	documents := newTextCache(documentCacheSize(), func(text string, _ *ast.QueryDocument) int { return len(text) })
 	texts := newTextCache(persistedCacheSize(), func(_, text string) int { return len(text) })
 	h := handler.New(schema)

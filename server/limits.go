@@ -31,6 +31,7 @@ type Limits struct {
 	Directives       int           // of one operation, its fragments written out
 	Complexity       int           // of one operation: about the fields of its largest answer
 	ValueDepth       int           // lists and objects within each other, of one literal or of the variables
+	AnswerBytes      int64         // of one answer
 	VariableValues   int           // values within the variables; an input object counts as all the fields of its type
 	OperationTimeout time.Duration // from the last byte of the request to the answer
 }
@@ -46,9 +47,10 @@ func DefaultLimits() Limits {
 		RootFields:       20,
 		Aliases:          200,
 		Directives:       200,
-		Complexity:       500_000, // GraphiQL's introspection query has 52 000
-		ValueDepth:       70,      // an inventory may be 64 deep
-		VariableValues:   400_000, // 10 000 expected machines of 12 fields, with labels, are replaced at once
+		Complexity:       500_000,  // GraphiQL's introspection query has 52 000
+		AnswerBytes:      16 << 20, // 200 machines with an inventory of 80 KiB each
+		ValueDepth:       70,       // an inventory may be 64 deep
+		VariableValues:   400_000,  // 10 000 expected machines of 12 fields, with labels, are replaced at once
 		OperationTimeout: 30 * time.Second,
 	}
 }
@@ -64,6 +66,7 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Aliases, d.Aliases)
 	orDefault(&l.Directives, d.Directives)
 	orDefault(&l.Complexity, d.Complexity)
+	orDefault(&l.AnswerBytes, d.AnswerBytes)
 	orDefault(&l.ValueDepth, d.ValueDepth)
 	orDefault(&l.VariableValues, d.VariableValues)
 	orDefault(&l.OperationTimeout, d.OperationTimeout)

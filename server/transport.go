@@ -28,6 +28,7 @@ import (
 type httpTransport struct {
 	refuser refuser
 	limits  Limits
+	answers *answers
 }
 
 var _ graphql.Transport = httpTransport{}
@@ -74,10 +75,10 @@ func (t httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.G
 	if op.Operation.Operation != ast.Query {
 		uncompressed(w) // one of them answers with a secret, beside what the caller sent
 	}
-	respond, ctx := exec.DispatchOperation(ctx, op)
-	response := respond(ctx)
-	if response == nil { // gqlgen's way to say that ctx has ended before the answer
-		response = exec.DispatchError(ctx, gqlerror.List{gqlerror.Wrap(timedOut())})
+	response, release := t.answers.make(ctx, exec, op)
+	defer release()
+	if response == nil {
+		response = exec.DispatchError(graphql.WithOperationContext(ctx, op), gqlerror.List{gqlerror.Wrap(timedOut())})
 	}
 	writeResponse(w, response)
 }
@@ -155,10 +156,7 @@ func (t httpTransport) readAll(w http.ResponseWriter, r *http.Request) ([]byte, 
 	if r.ContentLength > t.limits.BodyBytes {
 		return nil, &http.MaxBytesError{Limit: t.limits.BodyBytes}
 	}
-	var body bytes.Buffer
-	if r.ContentLength > 0 { // what a caller who is signed in says; else the buffer is copied as it grows
-		body.Grow(int(r.ContentLength) + bytes.MinRead)
-	}
+	var body bytes.Buffer // which grows with what arrives: what a request says of its length costs its caller nothing
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, t.limits.BodyBytes))
 	return body.Bytes(), err
 }

@@ -98,7 +98,7 @@ func (c *connection) read(ctx context.Context) {
 	// that of a write of the writer's that is under way.
 	c.socket.SetPingHandler(func(data string) error {
 		alive()
-		_, _ = c.out.tryPut(outgoing{websocket.PongMessage, []byte(data)}) // who has this much to read needs no pong
+		_, _ = c.out.tryPut(outgoing{kind: websocket.PongMessage, data: []byte(data)}) // who has this much to read needs no pong
 		return nil
 	})
 	c.socket.SetCloseHandler(func(code int, _ string) error {
@@ -235,9 +235,12 @@ func (c *connection) abandon() {
 
 // write writes what waits, up to the close.
 func (c *connection) write(ctx context.Context) {
+	defer c.out.end()
 	for range c.out.ready {
 		frames, end := c.out.take()
-		if err := c.batch(frames); err != nil {
+		err := c.batch(frames)
+		leave(frames)
+		if err != nil {
 			c.fail(ctx, err)
 			return
 		}

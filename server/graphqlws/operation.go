@@ -111,10 +111,15 @@ func (c *connection) operate(ctx context.Context, id string, op *running, params
 	c.leaveWhenIdle()
 }
 
-// next sends one answer, unless the client has completed the operation.
+// next sends one answer, unless the client has completed the operation. Of one that
+// takes all the room there is for messages that wait, it returns when that is written,
+// so that what an operation holds is known to whoever runs it.
 func (c *connection) next(ctx context.Context, id string, op *running, answer []byte) error {
 	next := text(frame(typeNext, op.id, answer))
-	return await(ctx, c.limits.WriteTimeout, func() (<-chan struct{}, error) {
+	if len(next.data) > c.limits.QueuedBytes {
+		next.left = make(chan struct{})
+	}
+	err := await(ctx, c.limits.WriteTimeout, func() (<-chan struct{}, error) {
 		// Under the lock: nobody may get this once the id is another operation's.
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -123,6 +128,10 @@ func (c *connection) next(ctx context.Context, id string, op *running, answer []
 		}
 		return c.out.tryPut(next)
 	})
+	if err == nil && next.left != nil {
+		<-next.left // within the time-out of a write
+	}
+	return err
 }
 
 // complete ends an operation as its client asks. One that is over already may cross

@@ -24,9 +24,19 @@ type closing struct {
 type outgoing struct {
 	kind int // of gorilla's message types
 	data []byte
+	left chan struct{} // closed when the message was written or dropped; nil where nobody waits for that
 }
 
-func text(data []byte) outgoing { return outgoing{websocket.TextMessage, data} }
+func text(data []byte) outgoing { return outgoing{kind: websocket.TextMessage, data: data} }
+
+// leave tells those who wait that messages are no longer held.
+func leave(frames []outgoing) {
+	for _, frame := range frames {
+		if frame.left != nil {
+			close(frame.left)
+		}
+	}
+}
 
 // outbox is what waits for the connection's writer: at most limit bytes, or one
 // message.
@@ -112,9 +122,21 @@ func (o *outbox) finish(c closing, drop bool) {
 	}
 	o.close, o.drop = &c, drop
 	if drop {
-		o.frames, o.bytes = nil, 0
+		o.empty()
 	}
 	o.signal()
+}
+
+// end drops what still waits: there is no writer any more, and finish was called.
+func (o *outbox) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.empty()
+}
+
+func (o *outbox) empty() {
+	leave(o.frames)
+	o.frames, o.bytes = nil, 0
 }
 
 // finishing tells whether finish was called.
@@ -140,7 +162,7 @@ func (o *outbox) signal() {
 }
 
 // take returns all that waits, and how the connection is to be closed after it, if
-// so.
+// so. Whoever takes messages calls leave when they are written.
 func (o *outbox) take() ([]outgoing, *closing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
