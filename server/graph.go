@@ -44,6 +44,7 @@ func newGraphHandler(root graph.ResolverRoot, joined *sessions, cfg Config, p pr
 		return nil, err
 	}
 	sockets := graphqlws.New(graphqlws.Config{
+		Peer: peerOf, Answer: noSocket,
 		Open: joined.open,
 		Run: func(ctx context.Context, exec graphql.GraphExecutor, params *graphql.RawParams, emit func([]byte) error) (gqlerror.List, error) {
 			if refused := joined.allow(ctx); refused != nil {

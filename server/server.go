@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fleetgraph/internal/jobs"
+	"fleetgraph/internal/tally"
 	"fleetgraph/server/demo"
 	"fleetgraph/services/access"
 	"fleetgraph/services/events"
@@ -111,7 +112,9 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 	if err != nil {
 		return s, err
 	}
-	answers, err := newGraphHandler(root, &sessions{auth: auth, feed: feed, present: p, limiter: limiter}, cfg, p)
+	answers, err := newGraphHandler(root, &sessions{
+		auth: auth, feed: feed, present: p, limiter: limiter, streams: tally.New(int64(cfg.Callers.withDefaults().Streams)),
+	}, cfg, p)
 	if err != nil {
 		return s, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fleetgraph/fleet"
+	"fleetgraph/internal/tally"
 	"fleetgraph/server/graphqlws"
 	"fleetgraph/services/access"
 	"fleetgraph/services/events"
@@ -22,6 +23,7 @@ type sessions struct {
 	feed    *events.Feed
 	present presenter
 	limiter *rateLimiter
+	streams *tally.Tally // by the id of the token
 }
 
 // open lets in who is connected: the caller of ctx, or whom the payload of
@@ -38,10 +40,16 @@ func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws
 		}
 		noteCaller(ctx, caller)
 	}
-	changed, done, err := s.feed.Watch(look, caller.TokenID)
+	leave, err := s.enter(caller)
 	if err != nil {
 		return nil, s.refusal(ctx, err)
 	}
+	changed, unwatch, err := s.feed.Watch(look, caller.TokenID)
+	if err != nil {
+		leave()
+		return nil, s.refusal(ctx, err)
+	}
+	done := func() { unwatch(); leave() }
 	// What happened to the token before that was told to nobody.
 	first := changed()
 	if err := s.check(look, caller); err != nil {
@@ -61,6 +69,16 @@ func (s *sessions) open(ctx context.Context, payload map[string]any) (*graphqlws
 		},
 		Close: done,
 	}, nil
+}
+
+// enter counts one more stream of a caller, until it leaves.
+func (s *sessions) enter(caller *access.Caller) (leave func(), err error) {
+	if !s.streams.Take(caller.TokenID, 1) {
+		return nil, (&fleet.Error{
+			Code: fleet.ResourceExhausted, Reason: "TOO_MANY_STREAMS", Message: "the token has as many streams as it may",
+		}).WithDetails(map[string]any{"limit": s.streams.Most(), retryAfter: fleet.Duration(comeBack)})
+	}
+	return func() { s.streams.Give(caller.TokenID, 1) }, nil
 }
 
 // refusal is why a session is not opened. What is not the caller's fault is for now:

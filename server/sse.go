@@ -51,15 +51,14 @@ func (t streamTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql
 	if t.streams.Add(1) > t.most {
 		refused := &fleet.Error{
 			Code: fleet.ResourceExhausted, Reason: "TOO_MANY_STREAMS",
-			Message: "the server has as many streams as it may", Details: map[string]any{"limit": t.most},
+			Message: "the server has as many streams as it may", Details: map[string]any{"limit": t.most, retryAfter: fleet.Duration(comeBack)},
 		}
-		writeError(w, statusOf(refused.Code), refused)
+		t.sessions.present.refuse(w, r, refused)
 		return
 	}
 	session, err := t.sessions.open(r.Context(), nil)
 	if err != nil {
-		refused := t.sessions.present.shown(r.Context(), err, "")
-		writeError(w, statusOf(refused.Code), refused)
+		t.sessions.present.refuse(w, r, err)
 		return
 	}
 	defer session.Close()

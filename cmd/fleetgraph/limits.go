@@ -23,10 +23,18 @@ func addLimits(flags *pflag.FlagSet, l *server.Limits) {
 	flags.IntVar(&l.RootFields, limitPrefix+"root-fields", d.RootFields, "root fields of an operation")
 	flags.IntVar(&l.Aliases, limitPrefix+"aliases", d.Aliases, "aliases of an operation")
 	flags.IntVar(&l.Directives, limitPrefix+"directives", d.Directives, "directives of an operation")
-	flags.IntVar(&l.Complexity, limitPrefix+"complexity", d.Complexity, "complexity of an operation: 1 a field, multiplied by the pages and lists that it is in")
+	flags.IntVar(&l.Complexity, limitPrefix+"complexity", d.Complexity, "complexity of an operation: 1 a field, 2000 an inventory, multiplied by the pages and lists that it is in")
+	flags.Int64Var(&l.AnswerBytes, limitPrefix+"answer-bytes", d.AnswerBytes, "bytes of one answer")
 	flags.IntVar(&l.ValueDepth, limitPrefix+"value-depth", d.ValueDepth, "lists and objects within each other, in a literal or in the variables")
 	flags.IntVar(&l.VariableValues, limitPrefix+"variable-values", d.VariableValues, "values in the variables of an operation")
 	flags.DurationVar(&l.OperationTimeout, limitPrefix+"operation-time", d.OperationTimeout, "time of an operation")
+}
+
+// addCallerLimits adds the flags of what one token may have at one time.
+func addCallerLimits(flags *pflag.FlagSet, l *server.CallerLimits) {
+	d := server.DefaultCallerLimits()
+	flags.IntVar(&l.Streams, limitPrefix+"token-streams", d.Streams, "WebSockets and streams of server-sent events of one token")
+	flags.Int64Var(&l.AnswerBytes, limitPrefix+"token-answer-bytes", d.AnswerBytes, "bytes of all answers of one token that are made or wait for their readers")
 }
 
 // addSocketLimits adds the flags of what one WebSocket may use. Streams of server-sent
@@ -34,6 +42,8 @@ func addLimits(flags *pflag.FlagSet, l *server.Limits) {
 func addSocketLimits(flags *pflag.FlagSet, l *graphqlws.Limits) {
 	d := graphqlws.DefaultLimits()
 	flags.IntVar(&l.Connections, limitPrefix+"sockets", d.Connections, "WebSockets of this process, and as many streams of server-sent events")
+	flags.IntVar(&l.Strangers, limitPrefix+"socket-strangers", d.Strangers, "WebSockets that have not brought a token yet")
+	flags.IntVar(&l.Unopened, limitPrefix+"socket-unopened", d.Unopened, "WebSockets of one client address that have not brought a token yet, or of one token before connection_init")
 	flags.IntVar(&l.Operations, limitPrefix+"socket-operations", d.Operations, "operations alive at once on a WebSocket")
 	flags.Int64Var(&l.MessageBytes, limitPrefix+"socket-message-bytes", d.MessageBytes, "bytes of a client's message")
 	flags.IntVar(&l.QueuedBytes, limitPrefix+"socket-queued-bytes", d.QueuedBytes, "bytes that wait for a slow reader")

@@ -73,6 +73,7 @@ func newServe() *cobra.Command {
 	flags.IntVar(&cfg.SkuLimits.PatternSteps, "sku-pattern-steps", limits.PatternSteps, "cost of one PCI pattern: 1 a plain character, 16 an instruction of a regular expression")
 	flags.IntVar(&cfg.SkuLimits.StepsPerSku, "sku-steps", limits.StepsPerSku, "cost of all PCI patterns of one SKU")
 	addLimits(flags, &cfg.Limits)
+	addCallerLimits(flags, &cfg.Callers)
 	addSocketLimits(flags, &cfg.Sockets)
 	flags.StringSliceVar(&cfg.Origins, "allow-origin", nil, "origin of a page that may open a WebSocket, beside the server's own, such as https://console.example.com; repeated or with commas for several")
 	flags.BoolVar(&cfg.HideSchema, "hide-schema", false, "answer no introspection, and suggest no names in errors")

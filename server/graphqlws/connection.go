@@ -36,6 +36,7 @@ type connection struct {
 	socket    *websocket.Conn
 	wire      *wire
 	out       *outbox
+	place     *place
 
 	session *Session // set by the reader before the acknowledgement
 	cancel  context.CancelFunc
@@ -47,10 +48,10 @@ type connection struct {
 	leaving    bool // to be closed when no operation is left
 }
 
-func newConnection(t *Transport, exec graphql.GraphExecutor, socket *websocket.Conn, w *wire) *connection {
+func newConnection(t *Transport, exec graphql.GraphExecutor, socket *websocket.Conn, w *wire, p *place) *connection {
 	return &connection{
 		transport: t, exec: exec, limits: t.config.Limits, logger: t.config.Logger,
-		socket: socket, wire: w, out: newOutbox(t.config.Limits.QueuedBytes),
+		socket: socket, wire: w, place: p, out: newOutbox(t.config.Limits.QueuedBytes),
 		opened: make(chan struct{}), operations: map[string]*running{},
 	}
 }
@@ -136,7 +137,9 @@ func (c *connection) lost(ctx context.Context, err error) {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, websocket.ErrReadLimit):
-		// gorilla has sent the close with 1009: the peer sees it once the rest of its message is taken.
+		// gorilla has sent this close itself but where the length is beyond 2^63. The peer
+		// sees it once the rest of its message is taken.
+		c.close(ctx, codeTooLong, "The message is too long")
 		_ = c.socket.SetReadDeadline(time.Now().Add(closeGrace))
 		_, _ = io.Copy(io.Discard, c.socket.NetConn())
 	case c.out.finishing() || !errors.As(err, &timeout) || !timeout.Timeout():
@@ -200,6 +203,7 @@ func (c *connection) init(ctx context.Context, m message) {
 		return
 	}
 	c.session = session
+	c.place.open()
 	c.socket.SetReadLimit(c.limits.MessageBytes)
 	close(c.opened)
 	c.send(ctx, frameAck)

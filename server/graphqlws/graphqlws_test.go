@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -52,6 +53,12 @@ func setup(t *testing.T, limits graphqlws.Limits) *bundle {
 	leaks := goleak.IgnoreCurrent()
 	b := &bundle{alive: map[string]bool{}, changed: make(chan struct{})}
 	b.transport = graphqlws.New(graphqlws.Config{
+		Peer: func(r *http.Request) graphqlws.Peer {
+			return graphqlws.Peer{Name: r.Header.Get("X-Peer"), Known: r.Header.Get("X-Known") != ""}
+		},
+		Answer: func(w http.ResponseWriter, _ *http.Request, status int, why error) {
+			http.Error(w, why.Error(), status)
+		},
 		Open: b.open, Run: b.run,
 		Check:  func(context.Context, []byte) gqlerror.List { return nil },
 		Refuse: func(context.Context, int) gqlerror.List { return gqlerror.List{gqlerror.Errorf("too many")} },
@@ -161,6 +168,17 @@ func (b *bundle) dial(t *testing.T, protocols ...string) client {
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	t.Cleanup(func() { _ = conn.Close() })
 	return client{conn}
+}
+
+// refused is the answer to a handshake that opens no socket.
+func (b *bundle) refused(t *testing.T, header http.Header) (status int, body string) {
+	t.Helper()
+	dialer := websocket.Dialer{Subprotocols: []string{graphqlws.Subprotocol}}
+	_, response, err := dialer.DialContext(t.Context(), b.url, header)
+	require.ErrorIs(t, err, websocket.ErrBadHandshake)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, errors.Join(err, response.Body.Close()))
+	return response.StatusCode, string(text)
 }
 
 // connect is a socket that has been let in.
@@ -457,8 +475,9 @@ func TestAStopClosesBehindTheLastEvent(t *testing.T) {
 	busy.closedWith(t, 1001)
 	idle.closedWith(t, 1001)
 	<-stop
-	late := b.dial(t, graphqlws.Subprotocol)
-	late.closedWith(t, 1013)
+	status, why := b.refused(t, nil)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, why, "stopping")
 }
 
 //nolint:paralleltest // looks for goroutines that are left behind

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -25,6 +26,7 @@ const Subprotocol = "graphql-transport-ws"
 const (
 	codeGoingAway        = 1001 // the server stops
 	codeNotUTF8          = 1007
+	codeTooLong          = 1009
 	codeInternal         = 1011
 	codeTryAgain         = 1013 // the reader is too slow: to come back from its last cursor
 	codeBadRequest       = 4400
@@ -61,7 +63,10 @@ type message struct {
 	Payload json.RawMessage
 }
 
-var errNotAnObject = errors.New("not a JSON object")
+var (
+	errNotAnObject = errors.New("not a JSON object")
+	errNotJSON     = errors.New("not JSON")
+)
 
 // readMessage reads one message: a JSON object with nothing after it.
 func readMessage(data []byte) (m message, err error) {
@@ -72,17 +77,15 @@ func readMessage(data []byte) (m message, err error) {
 }
 
 // fields reads an object's fields by their names to the letter: encoding/json takes
-// struct fields in any case.
+// struct fields in any case. Its errors are for the client.
 func fields(data []byte, targets map[string]any) error {
 	var all map[string]json.RawMessage
-	if err := decode(data, &all); err != nil {
-		return err
+	if decode(data, &all) != nil {
+		return errNotJSON
 	}
 	for name, target := range targets {
-		if value, ok := all[name]; ok {
-			if err := decode(value, target); err != nil {
-				return err
-			}
+		if value, ok := all[name]; ok && decode(value, target) != nil {
+			return fmt.Errorf("%q is of the wrong type", name)
 		}
 	}
 	return nil

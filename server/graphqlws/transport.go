@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,6 +29,8 @@ type Limits struct {
 	QueuedBytes   int           // of messages that wait for a slow reader
 	Operations    int           // alive at once on a connection
 	Connections   int           // of the process
+	Strangers     int           // of these, the ones that have no session yet and whose peer is not known
+	Unopened      int           // of one peer, without a session yet
 }
 
 // DefaultLimits are the limits that zero stands for.
@@ -35,7 +38,8 @@ func DefaultLimits() Limits {
 	return Limits{
 		InitTimeout: 5 * time.Second, PingInterval: 15 * time.Second, PongTimeout: 15 * time.Second,
 		WriteTimeout: 10 * time.Second, CheckInterval: 30 * time.Second,
-		MessageBytes: 8 << 20, QueuedBytes: 1 << 20, Operations: 100, Connections: 20_000,
+		MessageBytes: 8 << 20, QueuedBytes: 1 << 20, Operations: 100,
+		Connections: 20_000, Strangers: 4000, Unopened: 1000,
 	}
 }
 
@@ -46,7 +50,7 @@ func (l Limits) withDefaults() Limits {
 		PongTimeout: cmp.Or(l.PongTimeout, d.PongTimeout), WriteTimeout: cmp.Or(l.WriteTimeout, d.WriteTimeout),
 		CheckInterval: cmp.Or(l.CheckInterval, d.CheckInterval), MessageBytes: cmp.Or(l.MessageBytes, d.MessageBytes),
 		QueuedBytes: cmp.Or(l.QueuedBytes, d.QueuedBytes), Operations: cmp.Or(l.Operations, d.Operations),
-		Connections: cmp.Or(l.Connections, d.Connections),
+		Connections: cmp.Or(l.Connections, d.Connections), Strangers: cmp.Or(l.Strangers, d.Strangers), Unopened: cmp.Or(l.Unopened, d.Unopened),
 	}
 }
 
@@ -67,8 +71,20 @@ type Session struct {
 // ErrTryAgain is the error of a session that cannot be opened now, and may be later.
 var ErrTryAgain = errors.New("try again later")
 
+// Why a request gets no WebSocket.
+var (
+	ErrStopping  = errors.New("the server is stopping")
+	ErrFull      = errors.New("the server has as many WebSockets as it may")
+	ErrOrigin    = errors.New("a page of this origin may not open a WebSocket here")
+	ErrHandshake = errors.New("the request is no handshake of a WebSocket")
+)
+
 // Config is what the transport is made from.
 type Config struct {
+	// Peer is who asks for a WebSocket.
+	Peer func(r *http.Request) Peer
+	// Answer answers a request that gets no WebSocket, for one of the errors above.
+	Answer func(w http.ResponseWriter, r *http.Request, status int, why error)
 	// Open lets a connection in by the payload of its connection_init, nil without one;
 	// its error refuses it: for now where that is ErrTryAgain.
 	Open func(ctx context.Context, payload map[string]any) (*Session, error)
@@ -91,12 +107,10 @@ type Config struct {
 type Transport struct {
 	config   Config
 	upgrader websocket.Upgrader
+	lobby    *lobby
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}
-	stopping    bool
-	once        sync.Once
-	empty       chan struct{} // closed when stopping and the last connection is gone
 }
 
 var _ graphql.Transport = (*Transport)(nil)
@@ -104,15 +118,19 @@ var _ graphql.Transport = (*Transport)(nil)
 // New returns a transport.
 func New(config Config) *Transport {
 	config.Limits = config.Limits.withDefaults()
-	t := &Transport{config: config, connections: map[*connection]struct{}{}, empty: make(chan struct{})}
+	t := &Transport{config: config, lobby: newLobby(config.Limits), connections: map[*connection]struct{}{}}
 	t.upgrader = websocket.Upgrader{
 		HandshakeTimeout: config.Limits.WriteTimeout,
 		Subprotocols:     []string{Subprotocol},
 		WriteBufferPool:  &sync.Pool{},
 		WriteBufferSize:  4 << 10,
 		CheckOrigin:      t.ofAllowedOrigin,
-		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
-			http.Error(w, reason.Error(), status)
+		Error: func(w http.ResponseWriter, r *http.Request, status int, _ error) {
+			why := ErrHandshake
+			if status == http.StatusForbidden {
+				why = ErrOrigin
+			}
+			config.Answer(w, r, status, why)
 		},
 	}
 	return t
@@ -140,73 +158,69 @@ func (t *Transport) Supports(r *http.Request) bool { return Supports(r) }
 
 // Do serves a connection until it ends.
 func (t *Transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	place, refused := t.lobby.enter(t.config.Peer(r))
+	if refused != nil {
+		t.config.Answer(w, r, http.StatusServiceUnavailable, refused)
+		return
+	}
+	defer place.leave()
 	taken := &hijacker{ResponseWriter: w}
 	socket, err := t.upgrader.Upgrade(taken, r, nil)
 	if err != nil {
 		return // answered
 	}
-	c := newConnection(t, exec, socket, taken.wire)
-	if !t.add(c) {
-		c.out.finish(closing{codeTryAgain, "No more connections now"}, false)
-	}
+	c := newConnection(t, exec, socket, taken.wire, place)
+	t.add(c)
 	defer t.remove(c)
+	if t.lobby.closing() { // before it was among those that Stop closes
+		c.leave()
+	}
 	c.serve(r.Context())
 }
 
-// add counts a connection, unless there are too many.
-func (t *Transport) add(c *connection) bool {
+func (t *Transport) add(c *connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.connections[c] = struct{}{}
-	return !t.stopping && len(t.connections) <= t.config.Limits.Connections
 }
 
 func (t *Transport) remove(c *connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.connections, c)
-	t.emptied()
 }
 
-// emptied tells Stop that there is no connection left.
-func (t *Transport) emptied() {
-	if t.stopping && len(t.connections) == 0 {
-		t.once.Do(func() { close(t.empty) })
-	}
+// all are the connections that there are.
+func (t *Transport) all() []*connection {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.connections))
 }
 
 // Open is how many connections there are, and how many operations live on them.
 func (t *Transport) Open() (connections, operations int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for c := range t.connections {
+	all := t.all()
+	for _, c := range all {
 		operations += c.alive()
 	}
-	return len(t.connections), operations
+	return len(all), operations
 }
 
 // Stop closes all connections with 1001 when their operations have ended, and what is
 // left at once when ctx ends. It returns when there are none. Before it, the sources
 // of subscriptions are told to end.
 func (t *Transport) Stop(ctx context.Context) {
-	t.mu.Lock()
-	t.stopping = true
-	left := make([]*connection, 0, len(t.connections))
-	for c := range t.connections {
-		left = append(left, c)
-	}
-	t.emptied()
-	t.mu.Unlock()
-	for _, c := range left {
+	empty := t.lobby.close()
+	for _, c := range t.all() {
 		c.leave()
 	}
 	select {
-	case <-t.empty:
+	case <-empty:
 		return
 	case <-ctx.Done():
 	}
-	for _, c := range left {
+	for _, c := range t.all() {
 		c.abandon()
 	}
-	<-t.empty
+	<-empty
 }
