@@ -51,6 +51,8 @@ type Config struct {
 	Origins []string
 	// Rate bounds what one caller may ask for; zero for no bound.
 	Rate Rate
+	// Proxies are those whose X-Forwarded-For tells the address of a client.
+	Proxies Proxies
 	// SkuLimits bound what a SKU may cost to compare; zero means the default.
 	SkuLimits sku.Limits
 	// Tracer sees every SQL statement; nil for none.

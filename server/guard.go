@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"crypto/sha256"
-	"net/http"
-	"net/netip"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -13,15 +11,23 @@ import (
 	"fleetgraph/services/access"
 )
 
-// guard bounds failed authentications by the client's address, before anything is
-// looked up: who guesses tokens does not load the database. A token that was good when
-// it was last presented is looked up always, so that nobody is locked out by a
-// neighbour, or by others behind the same proxy: what headers say of a client's
-// address is the client's own text and does not count.
+// How tokens are looked up for an address that many failures came from lately. It
+// takes about a millisecond: a few at a time are more than one that guesses can send,
+// and leave the database to others.
+const (
+	doubtedAtOnce  = 4
+	doubtedWaiting = 100
+	doubtedPatient = 5 * time.Second
+)
+
+// guard bounds what failed authentications cost. Nobody is refused for what others do
+// at the same address, which may be that of a proxy: from one with too many failures, a
+// token that was not good when it last came waits for its turn to be looked up.
 type guard struct {
 	authenticator
 	failures *buckets
 	good     *lru.Cache[[sha256.Size]byte, struct{}] // hashes of tokens
+	doubted  *turns
 }
 
 func newGuard(auth authenticator, r Rate, now func() time.Time) (*guard, error) {
@@ -30,19 +36,18 @@ func newGuard(auth authenticator, r Rate, now func() time.Time) (*guard, error) 
 		return nil, err
 	}
 	good, err := lru.New[[sha256.Size]byte, struct{}](maxBuckets)
-	return &guard{auth, failures, good}, err
+	return &guard{auth, failures, good, newTurns(doubtedAtOnce, doubtedWaiting, doubtedPatient)}, err
 }
 
-// Authenticate is the authenticator's, within the limit.
+// Authenticate is the authenticator's, in its turn.
 func (g *guard) Authenticate(ctx context.Context, secret string) (*access.Caller, error) {
-	if g.failures == nil {
-		return g.authenticator.Authenticate(ctx, secret)
-	}
 	hash, address := sha256.Sum256([]byte(secret)), limitedAddress(ctx)
-	if _, good := g.good.Get(hash); !good {
-		if wait := g.failures.wait(address); wait > 0 {
-			return nil, tooMany(wait, "too many failed authentications from one address; try again in "+wait.String(), map[string]any{})
+	if _, good := g.good.Get(hash); !good && g.failures.wait(address) > 0 {
+		done, inTime := g.doubted.take(ctx, address)
+		if !inTime {
+			return nil, tooMany(comeBack, "too many tokens that are not known from one address; try again in "+comeBack.String(), map[string]any{})
 		}
+		defer done()
 	}
 	caller, err := g.authenticator.Authenticate(ctx, secret)
 	switch refused, ok := fleet.AsError(err); {
@@ -53,34 +58,4 @@ func (g *guard) Authenticate(ctx context.Context, secret string) (*access.Caller
 		g.failures.take(address)
 	}
 	return caller, err
-}
-
-type addressKey struct{}
-
-// withAddress keeps the address that a request comes from in its context.
-func withAddress(ctx context.Context, r *http.Request) context.Context {
-	return context.WithValue(ctx, addressKey{}, r.RemoteAddr)
-}
-
-// remoteAddress is the address and port that the request of ctx comes from, "" where
-// there is none.
-func remoteAddress(ctx context.Context) string {
-	address, _ := ctx.Value(addressKey{}).(string)
-	return address
-}
-
-// limitedAddress is what counts as one client: an IPv4 address, or the 64 bits of an
-// IPv6 address that a network is given.
-func limitedAddress(ctx context.Context) string {
-	client, err := netip.ParseAddrPort(remoteAddress(ctx))
-	if err != nil {
-		return ""
-	}
-	address := client.Addr().Unmap().WithZone("")
-	if address.Is6() {
-		if network, err := address.Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return address.String()
 }

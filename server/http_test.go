@@ -118,7 +118,7 @@ func newBenchHandler(tb testing.TB, cfg Config, viewer func(context.Context) (*g
 	cfg.Logger = logger
 	answers, err := newGraphHandler(root, &sessions{}, cfg, p)
 	require.NoError(tb, err)
-	handler, err := routes(logger, face{graph: signedIn(stubAuth{}, p, answers), ready: ready, metrics: ready, jobs: ready})
+	handler, err := routes(logger, nil, face{graph: signedIn(stubAuth{}, p, answers), ready: ready, metrics: ready, jobs: ready})
 	require.NoError(tb, err)
 	return handler
 }

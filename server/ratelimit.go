@@ -17,7 +17,7 @@ import (
 type Rate struct {
 	Operations float64 // of one token, a second
 	Burst      int     // of one token, at once
-	Failures   float64 // failed authentications of one client address, a second; ten times that at once
+	Failures   float64 // failed authentications of one client address, a second, before its tokens wait for their turn; ten times that at once
 }
 
 // DefaultRate is far above what people and agents ask for, and about what a process

@@ -84,7 +84,7 @@ func TestAClientIsItsAddressOrItsNetwork(t *testing.T) {
 		"[fe80::1%eth0]:1":           "fe80::/64",
 		"@":                          "",
 	} {
-		require.Equal(t, client, limitedAddress(withAddress(t.Context(), &http.Request{RemoteAddr: remote})), remote)
+		require.Equal(t, client, limitedAddress(Proxies{}.withAddress(t.Context(), &http.Request{RemoteAddr: remote})), remote)
 	}
 	require.Empty(t, limitedAddress(t.Context()))
 }

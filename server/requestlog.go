@@ -67,7 +67,7 @@ func noteError(ctx context.Context, err *fleet.Error) {
 // logged gives every request a trace id, taken from a traceparent header where the
 // caller sent one, and writes a line when it has ended: at debug level for files,
 // probes and looks at jobs. It never logs a header, a body or a query string.
-func logged(logger *slog.Logger, next http.Handler) http.Handler {
+func logged(logger *slog.Logger, proxies Proxies, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		trace, ok := telemetry.ParseTraceparent(r.Header.Get("Traceparent"))
@@ -75,7 +75,7 @@ func logged(logger *slog.Logger, next http.Handler) http.Handler {
 			trace = telemetry.NewTraceID()
 		}
 		n := &note{}
-		ctx := context.WithValue(telemetry.WithTraceID(withAddress(r.Context(), r), trace), noteKey{}, n)
+		ctx := context.WithValue(telemetry.WithTraceID(proxies.withAddress(r.Context(), r), trace), noteKey{}, n)
 		w.Header().Set("Trace-Id", trace)
 		answer := &statusWriter{ResponseWriter: w}
 		defer func() {

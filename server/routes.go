@@ -14,7 +14,7 @@ const graphPath = "/graphql"
 type face struct{ graph, ready, metrics, jobs http.Handler }
 
 // routes puts the parts together.
-func routes(logger *slog.Logger, f face) (http.Handler, error) {
+func routes(logger *slog.Logger, proxies Proxies, f face) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle(graphPath, f.graph)
 	mux.HandleFunc("GET /healthz", alive)
@@ -29,7 +29,7 @@ func routes(logger *slog.Logger, f face) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return logged(logger, secured(zipped)), nil
+	return logged(logger, proxies, secured(zipped)), nil
 }
 
 // secured sets the headers that keep a browser from doing more with an answer than

@@ -119,7 +119,7 @@ func New(ctx context.Context, cfg Config) (s *Server, err error) {
 		return s, err
 	}
 	s.follow = &following{feed: feed, sockets: answers.sockets}
-	handler, err := routes(cfg.Logger, face{
+	handler, err := routes(cfg.Logger, cfg.Proxies, face{
 		graph: orInit(signedIn(auth, p, limited(limiter, p, answers)), answers), ready: s.ready,
 		metrics: scraped(auth, p, newMetrics(s.db.Pool, answers.sockets.Open, cfg.Logger)),
 		jobs:    administered(auth, p, page),
