@@ -91,6 +91,42 @@ func TestAMachineIsFollowedFromASnapshotToItsEnd(t *testing.T) {
 	require.Equal(t, "MACHINE_NOT_FOUND", s.refused(t, "4").Extensions.Reason)
 }
 
+// TestWhoCatchesUpIsShownWhatIsThereByThen replays an event that was rendered for a live
+// follower, of a machine that has another name since.
+func TestWhoCatchesUpIsShownWhatIsThereByThen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	siteID := b.createSite(t, "lab")
+	document := inventory(t, "composed/xe9680_8gpu.json")
+	m := b.report(t, siteID, "02:00:00:00:00:01", "node-1", document)
+	s := b.connect(t, b.admin)
+	s.subscribe(t, "1", followMachine, variables{"id": m.ID})
+	var e machineEvent
+	s.data(t, "1", &e)
+	cursor := e.Machine.Cursor
+	until := func(id, cause string) (name string) {
+		t.Helper()
+		for {
+			var e machineEvent
+			s.data(t, id, &e)
+			if e.Machine.Transition != nil && e.Machine.Transition.Cause == cause {
+				return e.Machine.Machine.Name
+			}
+		}
+	}
+	b.raise(t, m.ID)
+	require.Equal(t, "node-1", until("1", "HEALTH_ALERT_RAISED"))
+	b.report(t, siteID, "02:00:00:00:00:01", "node-2", document)
+	require.Equal(t, "node-2", until("1", "RENAMED"))
+	s.send(t, variables{"type": "complete", "id": "1"})
+	for range 2 { // who comes second shares with the first
+		s.subscribe(t, "2", followMachine, variables{"id": m.ID, "after": cursor})
+		require.Equal(t, "node-2", until("2", "HEALTH_ALERT_RAISED"))
+		require.Equal(t, "node-2", until("2", "RENAMED"))
+		s.send(t, variables{"type": "complete", "id": "2"})
+	}
+}
+
 // followSite is what tests follow sites with.
 const followSite = `subscription($site: String!, $after: Cursor, $kinds: [SubjectType!]) {
 	siteEvents(site: $site, after: $after, kinds: $kinds) { cursor transition { sequence cause toState subjectID: subjectId subjectType } } }`

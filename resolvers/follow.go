@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 
 	"fleetgraph/ent"
 	"fleetgraph/ent/relay"
@@ -77,7 +78,17 @@ func (h *history) Next(ctx context.Context) (live.Event, error) {
 		return live.Event{}, err
 	}
 	h.ended = h.ends != nil && h.ends(t)
-	return live.Event{Key: t.ID, Value: t}, nil
+	return live.Event{Key: h.key(t), Value: t}, nil
+}
+
+// key lets followers share what is rendered of a change: those who get it as it
+// happens, and of those who catch up the ones for whom nothing has happened since. An
+// object is never shown to them as it was before they came.
+func (h *history) key(t *ent.Transition) string {
+	if position, behind := h.follow.Behind(); behind {
+		return t.ID + "@" + strconv.FormatInt(position, 10)
+	}
+	return t.ID
 }
 
 // Close ends the following.

@@ -79,6 +79,7 @@ type Subscription struct {
 	last     int64 // number of the last change that was looked at
 	stored   bool  // whether what is stored after it is to be read
 	pending  []*ent.Transition
+	behind   bool // pending is of what was stored
 }
 
 // Follow follows a stream after a number, once and in order; keep leaves changes
@@ -165,9 +166,17 @@ func (s *Subscription) Next(ctx context.Context) (*ent.Transition, error) {
 	return nil, ctx.Err()
 }
 
+// Behind tells whether the last change came from where it is stored, and not as it
+// happened; and up to which position the feed has come by now.
+func (s *Subscription) Behind() (position int64, behind bool) {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	return s.feed.position, s.behind
+}
+
 // refill reads what is stored until there is no more, and then waits for the hub.
 func (s *Subscription) refill(ctx context.Context) (err error) {
-	if !s.stored {
+	if s.behind = s.stored; !s.stored {
 		s.pending, err = s.follower.Next(ctx)
 		if errors.Is(err, notify.ErrBehind) {
 			s.stored, err = true, nil
