@@ -60,11 +60,22 @@ func TestListsAndTextsOfFiltersAreBounded(t *testing.T) {
 		{"WHERE_EMPTY", map[string]any{"and": []any{}}},
 		{"WHERE_EMPTY", map[string]any{"hasSkuWith": []any{}}},
 		{"WHERE_EMPTY", map[string]any{"not": map[string]any{"or": []any{}}}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"nameHasPrefix": ""}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"nameHasSuffix": ""}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"nameContains": ""}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"nameContainsFold": ""}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"nameGTE": ""}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"idContainsFold": ""}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"name": "a", "nameHasPrefix": ""}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"and": []any{map[string]any{"name": "a"}, map[string]any{"nameContains": ""}}}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"or": []any{map[string]any{"not": map[string]any{"not": map[string]any{"skuNameHasPrefix": ""}}}}}},
+		{"WHERE_TEXT_EMPTY", map[string]any{"hasSiteWith": []any{map[string]any{"nameContains": ""}}}},
 	} {
 		got := w.refused(t, `query($w: MachineWhereInput) {machines(where: $w) {totalCount}}`, map[string]any{"w": test.where})
 		require.Equal(t, map[string]string{"code": "INVALID_ARGUMENT", "field": "where", "reason": test.reason}, texts(got), test.where)
 	}
 	w.data(t, `query($w: MachineWhereInput) {machines(where: $w) {totalCount}}`, map[string]any{"w": map[string]any{"nameIn": make([]string, 500)}})
+	w.data(t, `query($w: MachineWhereInput) {machines(where: $w) {totalCount}}`, map[string]any{"w": map[string]any{"name": "", "nameNEQ": "", "nameEqualFold": ""}})
 }
 
 func TestFiltersMeanWhatTheySay(t *testing.T) {

@@ -23,6 +23,7 @@ const (
 	ReasonWhereList     = "WHERE_LIST_TOO_LONG"
 	ReasonWhereEmpty    = "WHERE_EMPTY"
 	ReasonWhereText     = "WHERE_TEXT_INVALID"
+	ReasonWhereAll      = "WHERE_TEXT_EMPTY"
 )
 
 // ErrEmptyWhere refuses a filter without conditions inside another, where it could
@@ -32,7 +33,8 @@ func ErrEmptyWhere(inside string) error {
 }
 
 // CheckWhere checks the depth, the size, the lists and the texts of a generated filter,
-// given by pointer.
+// given by pointer. A condition that nothing can fail is refused: whoever made it of an
+// empty text would find, and change, everything.
 func CheckWhere(where any) error { return new(whereCheck).filter(reflect.ValueOf(where), 1) }
 
 // whereCheck counts the conditions of one filter.
@@ -82,7 +84,21 @@ func (c *whereCheck) condition(v reflect.Value, field reflect.StructField, depth
 	if v.Kind() == reflect.String && !isText(v.String()) {
 		return fleet.Invalid("where", ReasonWhereText, "%s is text that cannot be stored, so nothing can equal it", gqlName(field))
 	}
+	if v.Kind() == reflect.String && v.Len() == 0 && isPart(field.Name) {
+		return fleet.Invalid("where", ReasonWhereAll, "%s is empty, and every text has that", gqlName(field))
+	}
 	return nil
+}
+
+// isPart tells whether a condition, by its Go name, is of a part of a text, or of what
+// comes not before one.
+func isPart(name string) bool {
+	for _, operator := range []string{"HasPrefix", "HasSuffix", "Contains", "ContainsFold", "GTE"} {
+		if strings.HasSuffix(name, operator) {
+			return true
+		}
+	}
+	return false
 }
 
 func gqlName(f reflect.StructField) string {

@@ -121,13 +121,16 @@ func (g Grant) isFor(claims *openid.Claims) bool {
 func (i Issuer) nameOf(claims *openid.Claims, id string) string {
 	for _, claim := range i.NameClaims {
 		for _, name := range claims.Text(claim) {
-			if fleet.CheckName("name", name) == nil && !strings.HasPrefix(name, systemPrefix) {
+			if fleet.CheckName("name", name) == nil && !isReserved(name) {
 				return name
 			}
 		}
 	}
 	return id
 }
+
+// isReserved tells whether a name reads like that of a part of the server.
+func isReserved(name string) bool { return strings.HasPrefix(strings.ToLower(name), systemPrefix) }
 
 // tokenIDOf is the same for all tokens of a subject, so that an idempotency key
 // outlives a refreshed token.

@@ -188,6 +188,9 @@ func checkIssue(c *Caller, in *IssueToken) error {
 	if err := fleet.CheckName("name", in.Name); err != nil {
 		return err
 	}
+	if isReserved(in.Name) { // histories show it
+		return fleet.Invalid("name", "NAME_RESERVED", "names that begin with %q are those of parts of the server", systemPrefix)
+	}
 	if d := in.ExpiresIn; d != nil && (*d <= 0 || *d > maxTokenLifetime) {
 		return fleet.Invalid("expiresIn", "DURATION_INVALID", "a token is valid for more than nothing and at most %s", fleet.FormatDuration(maxTokenLifetime))
 	}
