@@ -54,13 +54,30 @@ func addSocketLimits(flags *pflag.FlagSet, l *graphqlws.Limits) {
 	flags.DurationVar(&l.CheckInterval, limitPrefix+"stream-check-interval", d.CheckInterval, "time between two looks whether a stream's token still stands, beside its end and its revocation")
 }
 
-// checkLimits refuses limits that let nothing through.
+// addRate adds the flags of what callers may ask for in a time.
+func addRate(flags *pflag.FlagSet, r *server.Rate) {
+	d := server.DefaultRate()
+	flags.Float64Var(&r.Operations, "rate-limit", d.Operations, "operations of one token, a second; 0 for no limit")
+	flags.IntVar(&r.Burst, "rate-burst", d.Burst, "operations of one token, at once")
+	flags.Float64Var(&r.Failures, "auth-failure-limit", d.Failures, "failed authentications of one client address, a second, beyond which its unknown tokens are looked up a few at a time; 0 for no limit")
+}
+
+// checkLimits refuses limits that let nothing through, or stand for none without saying
+// so: a limit is a number above 0, and where 0 stands for none, 0.
 func checkLimits(flags *pflag.FlagSet) error {
 	var err error
 	flags.VisitAll(func(flag *pflag.Flag) {
 		value := flag.Value.String()
-		if err == nil && strings.HasPrefix(flag.Name, limitPrefix) && (strings.HasPrefix(value, "-") || value == "0" || value == "0s") {
+		none := value == "0" || value == "0s"
+		endless := strings.HasPrefix(value, "-") || strings.ContainsAny(value, "NI") // NaN, +Inf
+		switch {
+		case err != nil:
+		case strings.HasPrefix(flag.Name, limitPrefix) && (none || endless):
 			err = &usageError{fmt.Errorf("--%s: %s is not a limit; there is no way to have none, but a large number", flag.Name, value)}
+		case (flag.Name == "rate-limit" || flag.Name == "auth-failure-limit") && endless:
+			err = &usageError{fmt.Errorf("--%s: %s is not a limit; 0 stands for none", flag.Name, value)}
+		case (flag.Name == "rate-burst" || strings.HasPrefix(flag.Name, "sku-")) && (none || endless):
+			err = &usageError{fmt.Errorf("--%s: %s is not a limit", flag.Name, value)}
 		}
 	})
 	return err

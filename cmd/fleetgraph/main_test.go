@@ -310,6 +310,16 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		"bad address":         {"", []string{"serve", "--listen", "8080"}, "--listen"},
 		"bad level":           {"", []string{"serve", "--log-level", "loud"}, "log level"},
 		"bad environment":     {"FLEETGRAPH_DEMO=maybe", []string{"serve"}, "FLEETGRAPH_DEMO"},
+		"no rate":             {"", []string{"serve", "--rate-limit", "-5"}, "--rate-limit: -5 is not a limit"},
+		"a rate of nothing":   {"", []string{"serve", "--rate-limit", "NaN"}, "--rate-limit"},
+		"a rate without end":  {"FLEETGRAPH_RATE_LIMIT=inf", []string{"serve"}, "--rate-limit"},
+		"no burst":            {"", []string{"serve", "--rate-burst", "0"}, "--rate-burst"},
+		"a negative burst":    {"", []string{"serve", "--rate-burst", "-1"}, "--rate-burst"},
+		"negative failures":   {"", []string{"serve", "--auth-failure-limit", "-1"}, "--auth-failure-limit"},
+		"negative SKU limit":  {"", []string{"serve", "--sku-steps", "-1"}, "--sku-steps"},
+		"all origins":         {"", []string{"serve", "--allow-origin", "*"}, "--allow-origin"},
+		"a page as an origin": {"FLEETGRAPH_ALLOW_ORIGIN=https://console.example.com,https://console.example.com/app", []string{"serve"}, "--allow-origin"},
+		"a proxy by name":     {"", []string{"serve", "--trusted-proxy", "proxy.example.com"}, "--trusted-proxy"},
 		"no database to move": {"FLEETGRAPH_DATABASE_URL=", []string{"migrate"}, "--database-url"},
 	} {
 		got := run(t, []string{c.env}, c.args...)

@@ -12,6 +12,7 @@ import (
 
 	"fleetgraph/internal/telemetry"
 	"fleetgraph/server"
+	"fleetgraph/server/graphqlws"
 	"fleetgraph/services/sku"
 )
 
@@ -21,6 +22,7 @@ func newServe() *cobra.Command {
 	var (
 		cfg                 server.Config
 		logFormat, logLevel string
+		origins, proxies    []string
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -35,6 +37,13 @@ func newServe() *cobra.Command {
 			}
 			if err := checkLimits(cmd.Flags()); err != nil {
 				return err
+			}
+			var err error
+			if cfg.Origins, err = graphqlws.ParseOrigins(origins); err != nil {
+				return &usageError{fmt.Errorf("--allow-origin: %w", err)}
+			}
+			if cfg.Proxies, err = server.ParseProxies(proxies); err != nil {
+				return &usageError{fmt.Errorf("--trusted-proxy: %w", err)}
 			}
 			logger, err := telemetry.NewLogger(cmd.ErrOrStderr(), logFormat, logLevel)
 			if err != nil {
@@ -62,10 +71,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&cfg.AdminTokenFile, "admin-token-file", "", "file to write the first admin token to")
 	flags.StringVar(&cfg.EncryptionKeyFile, "encryption-key-file", "", "file of the key that seals credentials of machines (see encryption-key); the key itself may be in FLEETGRAPH_ENCRYPTION_KEY instead (default encryption-key.json in the data directory, made at the first start, with a Postgres of its own)")
 	flags.StringVar(&cfg.OIDCConfigFile, "oidc-config", "", "TOML file of the OpenID Connect issuers whose tokens are accepted, and what they may do (docs/authentication.md)")
-	defaults := server.DefaultRate()
-	flags.Float64Var(&cfg.Rate.Operations, "rate-limit", defaults.Operations, "operations of one token, a second; 0 for no limit")
-	flags.IntVar(&cfg.Rate.Burst, "rate-burst", defaults.Burst, "operations of one token, at once")
-	flags.Float64Var(&cfg.Rate.Failures, "auth-failure-limit", defaults.Failures, "failed authentications of one client address, a second; 0 for no limit")
+	addRate(flags, &cfg.Rate)
 	flags.BoolVar(&cfg.Demo, "demo", false, "fill a database without sites with a site of sample machines")
 	limits := sku.DefaultLimits()
 	flags.IntVar(&cfg.SkuLimits.PatternLength, "sku-pattern-length", limits.PatternLength, "bytes of one PCI pattern of a SKU")
@@ -75,7 +81,8 @@ func newServe() *cobra.Command {
 	addLimits(flags, &cfg.Limits)
 	addCallerLimits(flags, &cfg.Callers)
 	addSocketLimits(flags, &cfg.Sockets)
-	flags.StringSliceVar(&cfg.Origins, "allow-origin", nil, "origin of a page that may open a WebSocket, beside the server's own, such as https://console.example.com; repeated or with commas for several")
+	flags.StringSliceVar(&proxies, "trusted-proxy", nil, "address or network of a proxy whose X-Forwarded-For tells the address of a client, such as 10.1.0.0/16; repeated or with commas for several")
+	flags.StringSliceVar(&origins, "allow-origin", nil, "origin of a page that may open a WebSocket, beside the server's own, such as https://console.example.com; repeated or with commas for several")
 	flags.BoolVar(&cfg.HideSchema, "hide-schema", false, "answer no introspection, and suggest no names in errors")
 	flags.StringVar(&logFormat, "log-format", telemetry.FormatText, "text or json")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -97,7 +95,7 @@ type Config struct {
 	// Refuse is the error of an operation beyond the limit of a connection.
 	Refuse func(ctx context.Context, limit int) gqlerror.List
 	// Origins are the origins of pages, beside the server's own, from which browsers may
-	// connect.
+	// connect, as ParseOrigins returns them.
 	Origins []string
 	Limits  Limits
 	Logger  *slog.Logger
@@ -138,17 +136,6 @@ func New(config Config) *Transport {
 
 // Limits are the bounds in effect.
 func (t *Transport) Limits() Limits { return t.config.Limits }
-
-// ofAllowedOrigin lets in what is no browser's, what comes from a page of the server
-// itself, and what the configuration names.
-func (t *Transport) ofAllowedOrigin(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(t.config.Origins, origin) {
-		return true
-	}
-	page, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(page.Host, r.Host)
-}
 
 // Supports tells whether a request wants a WebSocket.
 func Supports(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
