@@ -216,6 +216,7 @@ func TestASiteIsFollowed(t *testing.T) {
 			got := c.as.refused(t, name)
 			require.Equal(t, []string{c.code, c.reason, c.field}, []string{got.Extensions.Code, got.Extensions.Reason, got.Extensions.Field}, name)
 			require.NotContains(t, got.Message, "node-1", name)
+			require.NotContains(t, got.Message, "at:", "%s: the name of a topic", name)
 		}
 		agent.subscribe(t, "own", followMachine, variables{"id": m.ID})
 		var own machineEvent

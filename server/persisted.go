@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -82,7 +83,7 @@ func persistedHash(given any) (hash string, refused *fleet.Error) {
 		return "", fleet.Invalid("extensions.persistedQuery.version", "PERSISTED_QUERY_INVALID", "the version of persisted queries is 1")
 	}
 	hash, _ = object["sha256Hash"].(string)
-	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != sha256.Size {
+	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != sha256.Size || hash != strings.ToLower(hash) {
 		return "", fleet.Invalid("extensions.persistedQuery.sha256Hash", "PERSISTED_QUERY_INVALID", "the hash is a SHA-256 in lower-case hexadecimal")
 	}
 	return hash, nil

@@ -58,7 +58,8 @@ func TestAPersistedQueryThatCannotBe(t *testing.T) {
 	const query = "{viewer{name}}"
 	for name, c := range map[string]struct{ query, extension, reason, field string }{
 		"another hash":     {query, persisted(hashOf("{viewer{role}}")), "PERSISTED_QUERY_MISMATCH", "extensions.persistedQuery.sha256Hash"},
-		"upper case":       {query, persisted(strings.ToUpper(hashOf(query))), "PERSISTED_QUERY_MISMATCH", "extensions.persistedQuery.sha256Hash"},
+		"upper case":       {query, persisted(strings.ToUpper(hashOf(query))), "PERSISTED_QUERY_INVALID", "extensions.persistedQuery.sha256Hash"},
+		"the same alone":   {"", persisted(strings.ToUpper(hashOf(query))), "PERSISTED_QUERY_INVALID", "extensions.persistedQuery.sha256Hash"},
 		"no hash":          {"", `{"persistedQuery":{"version":1}}`, "PERSISTED_QUERY_INVALID", "extensions.persistedQuery.sha256Hash"},
 		"too short a hash": {"", persisted("abcd"), "PERSISTED_QUERY_INVALID", "extensions.persistedQuery.sha256Hash"},
 		"another version":  {"", `{"persistedQuery":{"version":2,"sha256Hash":"` + hashOf(query) + `"}}`, "PERSISTED_QUERY_INVALID", "extensions.persistedQuery.version"},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,6 +28,10 @@ const maxSuggesting = 200
 
 // maxMessage bounds what a message repeats of the document.
 const maxMessage = 1000
+
+// wrongVariable is what gqlparser says of a variable of the wrong type: in Go's words,
+// and of a number that fits none of Go's with another one.
+var wrongVariable = regexp.MustCompile(`^(?:cannot use .* as|must be an?) (\w+).*$`)
 
 // refuser turns what gqlparser says of a document or its variables into the errors that
 // callers know, naming the input that is missing or of the wrong type.
@@ -91,6 +96,7 @@ func refuse(inputs *documentInputs, err *gqlerror.Error) *gqlerror.Error {
 	case err.Extensions["code"] == errcode.ParseFailed:
 		refusal.Reason = errcode.ParseFailed
 	case len(err.Path) > 0: // of a variable: its path is within the variables, not within a response
+		message = wrongVariable.ReplaceAllString(message, "this is not of type $1")
 		path := inputs.ofVariable(err.Path)
 		refusal.Field = fieldName(path)
 		refusal.Message = strings.Join(path, ".") + ": " + message

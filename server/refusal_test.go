@@ -98,6 +98,34 @@ func TestErrorNamesTheVariableInput(t *testing.T) {
 	}
 }
 
+func TestAVariableOfTheWrongTypeIsToldOfInTheWordsOfTheGraph(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Limits{}, nil)
+	explain, where := `query($n:Int){explainSku(machineId:"m",first:$n){distance}}`, `query($n:MachineWhereInput){machines(where:$n){totalCount}}`
+	for variables, want := range map[string]struct{ query, message string }{
+		`{"n":1e999999999}`:           {explain, "first: this is not of type Int"},
+		`{"n":1.5}`:                   {explain, "first: this is not of type Int"},
+		`{"n":99999999999999999999}`:  {explain, "first: this is not of type Int"},
+		`{"n":2147483648}`:            {explain, "first: this is not of type Int"},
+		`{"n":"1"}`:                   {explain, "first: this is not of type Int"},
+		`{"n":{}}`:                    {explain, "first: this is not of type Int"},
+		`{"n":[1,2]}`:                 {explain, "first: this is not of type Int"},
+		`{"n":"x"}`:                   {where, "where: this is not of type MachineWhereInput"},
+		`{"n":{"name":{"a":1}}}`:      {where, "where.name: this is not of type String"},
+		`{"n":{"stateIn":[1.5]}}`:     {where, "where.stateIn.0: 1.5 is not a valid MachineState"},
+		`{"n":{"createdAtGT":1e999}}`: {where, ""},
+	} {
+		got := b.run(t, want.query, variables)
+		require.Len(t, got.Errors, 1, got.body)
+		if want.message != "" {
+			require.Equal(t, want.message, got.Errors[0].Message, variables)
+		}
+		for _, internal := range []string{"float64", "int64", "slice", "map", "json.", "interface", "struct"} {
+			require.NotContains(t, got.Errors[0].Message, internal, variables)
+		}
+	}
+}
+
 func TestLiteralOfOurScalarsIsRefusedLikeAVariable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Limits{}, nil)

@@ -81,7 +81,7 @@ func (o Order) decode(argument string, c *Cursor) (*Position, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // an absent cursor is an absent bound, not a missing result
 	}
-	invalid := fleet.Invalid(argument, ReasonCursorInvalid, "%s of %s is not a cursor that this server gave out", argument, o.Connection)
+	invalid := fleet.Invalid(argument, ReasonCursorInvalid, "%s is not a cursor that this server gave out", argument)
 	if len(*c) > cursorMaxLen {
 		return nil, invalid
 	}
@@ -91,7 +91,7 @@ func (o Order) decode(argument string, c *Cursor) (*Position, error) {
 	}
 	if binary.BigEndian.Uint32(buf[4:]) != o.fingerprint() {
 		return nil, fleet.Invalid(argument, ReasonCursorForeign,
-			"%s of %s is a cursor of another connection or of another order", argument, o.Connection)
+			"%s is a cursor of another connection or stream, or of another order", argument)
 	}
 	end := cursorHeader + int(buf[8])
 	if len(buf) < end {
