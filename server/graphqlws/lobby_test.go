@@ -2,7 +2,7 @@ package graphqlws_test
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -152,7 +152,7 @@ func TestALargeAnswerIsLetGoWithItsConnection(t *testing.T) {
 	for name, end := range map[string]func(client){
 		"it goes":          func(c client) { _ = c.NetConn().Close() },
 		"it stands still":  func(client) {},
-		"its session ends": func(client) { b.revoke(fmt.Errorf("revoked")) },
+		"its session ends": func(client) { b.revoke(errors.New("revoked")) },
 	} {
 		c := b.connect(t)
 		c.subscribe(t, name, echo, `,"variables":{"x":"`+strings.Repeat("x", 7<<20)+`"}`)
