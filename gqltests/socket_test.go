@@ -2,6 +2,7 @@ package gqltests_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
+
+	"fleetgraph/server"
+	"fleetgraph/server/graphqlws"
 )
 
 // patience is how long a test waits for one message.
@@ -139,4 +143,46 @@ func TestATokenThatIsRevokedBeforeTheSessionIsNotLetIn(t *testing.T) {
 	var end *websocket.CloseError
 	require.ErrorAs(t, err, &end)
 	require.Equal(t, 4403, end.Code, end.Text)
+}
+
+// TestARequestThatGetsNoSocketIsAnsweredLikeAnyOther has the form of errors, and nothing
+// of what the server is made of.
+func TestARequestThatGetsNoSocketIsAnsweredLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, server.Config{Logger: slog.New(slog.DiscardHandler), Sockets: graphqlws.Limits{Connections: 1}})
+	b.connect(t, b.admin)
+	handshake := func(more ...string) http.Header {
+		header := http.Header{
+			"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
+			"Sec-Websocket-Key": {"AAAAAAAAAAAAAAAAAAAAAA=="}, "Sec-Websocket-Protocol": {"graphql-transport-ws"},
+		}
+		for i := 0; i < len(more); i += 2 {
+			header.Set(more[i], more[i+1])
+		}
+		return header
+	}
+	full := b.ask(t, http.MethodGet, "/graphql", func(r *http.Request) { r.Header = handshake() })
+	require.Equal(t, "1", full.header.Get("Retry-After"))
+	empty := setup(t)
+	for name, c := range map[string]struct {
+		got          asked
+		status       int
+		code, reason string
+	}{
+		"too many":       {full, 503, "RESOURCE_EXHAUSTED", "TOO_MANY_SOCKETS"},
+		"another origin": {empty.ask(t, http.MethodGet, "/graphql", func(r *http.Request) { r.Header = handshake("Origin", "https://evil.example") }), 403, "PERMISSION_DENIED", "ORIGIN_FOREIGN"},
+		"a POST":         {empty.ask(t, http.MethodPost, "/graphql", func(r *http.Request) { r.Header = handshake() }), 405, "INVALID_ARGUMENT", "HANDSHAKE_INVALID"},
+		"an old version": {empty.ask(t, http.MethodGet, "/graphql", func(r *http.Request) { r.Header = handshake("Sec-Websocket-Version", "8") }), 400, "INVALID_ARGUMENT", "HANDSHAKE_INVALID"},
+		"no key":         {empty.ask(t, http.MethodGet, "/graphql", func(r *http.Request) { r.Header = handshake("Sec-Websocket-Key", "") }), 400, "INVALID_ARGUMENT", "HANDSHAKE_INVALID"},
+	} {
+		require.Equal(t, c.status, c.got.status, "%s: %s", name, c.got.body)
+		require.Equal(t, "application/json; charset=utf-8", c.got.header.Get("Content-Type"), name)
+		var a answer
+		require.NoError(t, json.Unmarshal([]byte(c.got.body), &a), "%s: %s", name, c.got.body)
+		require.Len(t, a.Errors, 1)
+		require.Equal(t, []string{c.code, c.reason}, []string{a.Errors[0].Extensions.Code, a.Errors[0].Extensions.Reason}, name)
+		for _, internal := range []string{"websocket:", "Upgrader", "gorilla"} {
+			require.NotContains(t, c.got.body, internal, name)
+		}
+	}
 }

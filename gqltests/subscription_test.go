@@ -262,6 +262,21 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		s.data(t, "1", &e)
 		require.Equal(t, "HEALTH_ALERT_RAISED", e.SiteEvents.Transition.Cause)
 	})
+	t.Run("at its time, as server-sent events", func(t *testing.T) {
+		t.Parallel()
+		other := b.report(t, b.createSite(t, "other"), "02:00:00:00:00:02", "node-2", inventory(t, "composed/xe9680_8gpu.json"))
+		issued := time.Now()
+		follow := variables{"site": "other", "kinds": []string{"MACHINE"}}
+		events := b.stream(t, b.issueToken(t, variables{"name": "short", "role": "VIEWER", "expiresIn": "2s"}), followSite, follow)
+		var first struct{ Data siteEvent }
+		require.NoError(t, json.Unmarshal([]byte(events.next(t).data), &first))
+		require.Nil(t, events.next(t), "without a complete")
+		require.WithinRange(t, time.Now(), issued.Add(2*time.Second), issued.Add(12*time.Second))
+		follow["after"] = first.Data.SiteEvents.Cursor
+		events = b.stream(t, b.issueToken(t, variables{"name": "new", "role": "VIEWER"}), followSite, follow)
+		b.raise(t, other.ID)
+		require.Contains(t, events.next(t).data, "HEALTH_ALERT_RAISED", "and goes on with a new one")
+	})
 	t.Run("when it is revoked", func(t *testing.T) {
 		t.Parallel()
 		var out struct {
@@ -521,12 +536,7 @@ func TestFollowersThatComeAndGoLeaveNothing(t *testing.T) {
 		runtime.GC()
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)
-		var stacks strings.Builder
-		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 1))
-		for _, part := range []string{"server/graphqlws.", "server.(*operations)", "notify.(*Follower"} {
-			followers += strings.Count(stacks.String(), part)
-		}
-		return followers, memory.HeapAlloc
+		return followersOf(t), memory.HeapAlloc
 	}
 	come(10) // what is made once
 	_, bytes := used()
@@ -535,6 +545,81 @@ func TestFollowersThatComeAndGoLeaveNothing(t *testing.T) {
 		followers, after := used()
 		return followers == 0 && after <= bytes+4<<20
 	}, polling, 100*time.Millisecond)
+}
+
+// TestAThousandThatVanishLeaveNothing has peers that are there no more and never said
+// so: without a word, with a session, and with subscriptions. It counts goroutines and
+// memory, so it runs beside no other test.
+//
+//nolint:paralleltest // see above
+func TestAThousandThatVanishLeaveNothing(t *testing.T) {
+	b := setupWith(t, server.Config{Logger: slog.New(slog.DiscardHandler), Sockets: graphqlws.Limits{
+		InitTimeout: time.Second, PingInterval: 500 * time.Millisecond, PongTimeout: 500 * time.Millisecond, WriteTimeout: time.Second,
+	}})
+	siteID := b.createSite(t, "lab")
+	m := b.report(t, siteID, "02:00:00:00:00:01", "node-1", inventory(t, "composed/xe9680_8gpu.json"))
+	// Each in a test of its own, whose clients are forgotten with it.
+	vanish := func(t *testing.T, strangers, idle, followers int) {
+		t.Helper()
+		gone := make([]*socket, 0, strangers+idle+followers)
+		for range strangers {
+			gone = append(gone, b.dial(t, nil))
+		}
+		for range idle {
+			gone = append(gone, b.connect(t, b.admin))
+		}
+		for range followers {
+			s := b.connect(t, b.admin)
+			s.open(t, "1", variables{"site": "lab"})
+			s.subscribe(t, "2", followMachine, variables{"id": m.ID})
+			gone = append(gone, s)
+		}
+		require.Eventually(t, func() bool { return followersOf(t) == 0 }, time.Minute, 100*time.Millisecond)
+		for _, s := range gone { // whose ends here were open all the time
+			require.NoError(t, s.Close())
+		}
+	}
+	subscribe := func(t *testing.T, n int) {
+		t.Helper()
+		s := b.connect(t, b.admin)
+		for i := range n {
+			id := strconv.Itoa(i)
+			s.open(t, id, variables{"site": "lab"})
+			s.send(t, variables{"type": "complete", "id": id})
+		}
+		require.NoError(t, s.Close())
+	}
+	settled := func() (goroutines int, bytes uint64) {
+		runtime.GC()
+		runtime.GC()
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		return runtime.NumGoroutine(), memory.HeapAlloc
+	}
+	t.Run("what is made once", func(t *testing.T) {
+		subscribe(t, 50)
+		vanish(t, 50, 50, 50)
+	})
+	goroutines, bytes := settled()
+	t.Run("a thousand", func(t *testing.T) {
+		subscribe(t, 1000)
+		vanish(t, 400, 200, 400)
+	})
+	require.Eventually(t, func() bool {
+		left, after := settled()
+		return followersOf(t) == 0 && left <= goroutines+20 && after <= bytes+4<<20
+	}, polling, 100*time.Millisecond)
+}
+
+// followersOf counts what lives of followers in this process.
+func followersOf(t *testing.T) (n int) {
+	t.Helper()
+	var stacks strings.Builder
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 1))
+	for _, part := range []string{"server/graphqlws.", "server.(*operations)", "notify.(*Follower"} {
+		n += strings.Count(stacks.String(), part)
+	}
+	return n
 }
 
 func TestStreamsAreCounted(t *testing.T) {

@@ -2,8 +2,12 @@ package server
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -73,6 +77,29 @@ func TestABodyThatSaysItIsTooLargeIsNotRead(t *testing.T) {
 	require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
 	require.True(t, response.Close)
 	require.Zero(t, body.reads.Load())
+}
+
+// TestWhatARequestSaysOfItsLengthCostsNothing counts what is allocated, so it runs beside
+// no other test.
+func TestWhatARequestSaysOfItsLengthCostsNothing(t *testing.T) { //nolint:paralleltest // see above
+	handler := newBenchHandler(t, Config{}, nil, io.Discard)
+	for _, accept := range []string{typeJSON, typeGraphQL, typeEvents} {
+		const requests = 20
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range requests {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", strings.NewReader("{"))
+			request.ContentLength = DefaultLimits().BodyBytes
+			request.Header.Set("Authorization", "Bearer good")
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set("Accept", accept)
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, request)
+			require.Contains(t, answer.Body.String(), "REQUEST_MALFORMED")
+		}
+		runtime.ReadMemStats(&after)
+		require.Less(t, (after.TotalAlloc-before.TotalAlloc)/requests, uint64(DefaultLimits().BodyBytes)/64, accept)
+	}
 }
 
 // unread is a body that counts how often it is read.

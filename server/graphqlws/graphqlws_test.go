@@ -45,6 +45,7 @@ const (
 	forever = "forever" // no answer, no end
 	flood   = "flood"   // answers of 64 KiB without end
 	count   = "count"   // answers 1, 2, 3, … of variable n
+	paced   = "paced"   // the same, one a millisecond
 	stopped = "stopped" // no end of its own: another process goes on
 )
 
@@ -129,9 +130,12 @@ func (b *bundle) run(ctx context.Context, _ graphql.GraphExecutor, params *graph
 				return nil, err
 			}
 		}
-	case count:
+	case count, paced:
 		n, _ := params.Variables["n"].(json.Number).Int64()
 		for i := range n {
+			if params.Query == paced {
+				<-time.After(time.Millisecond)
+			}
 			if err := emit(fmt.Appendf(nil, `{"data":%d}`, i+1)); err != nil {
 				return nil, err
 			}
@@ -337,9 +341,9 @@ func TestFiftyOperationsUnderAQuickPing(t *testing.T) {
 	c := b.connect(t)
 	const operations, answers = 50, 200
 	for i := range operations {
-		c.subscribe(t, strconv.Itoa(i), count, fmt.Sprintf(`,"variables":{"n":%d}`, answers))
+		c.subscribe(t, strconv.Itoa(i), paced, fmt.Sprintf(`,"variables":{"n":%d}`, answers))
 	}
-	got, done := map[string]int{}, 0
+	got, done, pings := map[string]int{}, 0, 0
 	for done < operations {
 		var m struct {
 			ID, Type string
@@ -349,6 +353,9 @@ func TestFiftyOperationsUnderAQuickPing(t *testing.T) {
 		switch m.Type {
 		case "ping":
 			c.say(t, `{"type":"pong"}`)
+			if len(got) == operations && done == 0 {
+				pings++
+			}
 		case "next":
 			got[m.ID]++
 			require.Equal(t, got[m.ID], m.Payload.Data)
@@ -357,6 +364,7 @@ func TestFiftyOperationsUnderAQuickPing(t *testing.T) {
 			done++
 		}
 	}
+	require.GreaterOrEqual(t, pings, 3, "while all of them ran")
 }
 
 //nolint:paralleltest // looks for goroutines that are left behind
