@@ -11,7 +11,7 @@ const { values, positionals } = parseArgs({ options: { reference: { type: "boole
 const target = values.reference ? "reference" : "fleetgraph";
 const suites = {
   reference: ["http", "probes", "events", "clients"],
-  fleetgraph: ["http", "probes", "events", "clients", "relay", "schema", "stop"],
+  fleetgraph: ["http", "probes", "events", "clients", "docs", "relay", "schema", "stop"],
 };
 const files = positionals.length > 0 ? positionals : suites[target].map((name) => `${name}.test.mjs`);
 
